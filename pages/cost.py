@@ -1,4 +1,4 @@
-"""Page Cost & ROI: cost, value and their certainty."""
+"""Page Cost & ROI: cost, value and payoff of each system, with their uncertainty."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Data: open the sample, upload, read the check report, list, rename and delete."""
+"""Page Data: open the sample, upload, read the check report, list, rename and delete."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""History: the runs of a data set over time, their notes, the pinned baseline, any two compared."""
+"""Page History: the runs of a data set over time, with notes, pinned baseline and comparisons."""
 
 from dataclasses import replace
 

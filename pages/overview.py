@@ -1,4 +1,4 @@
-"""Overview: the verdict first, then its details."""
+"""Page Overview: the verdict first, then its details."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Queries: which ones improved or got worse, and why."""
+"""Page Queries: queries that improved or got worse, with the reasons."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Rank shifts: movements of documents, agreement of systems, and when not to rerank."""
+"""Page Rank shifts: movements of documents, agreement of systems, and when not to rerank."""
 
 import streamlit as st
 

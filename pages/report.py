@@ -1,4 +1,4 @@
-"""Report: the findings as one file to share, and the numbers behind them."""
+"""Page Report: the findings as one file to share, and the tables behind them."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Run: choose rerankers and settings, see the estimate, start, watch, and list the runs."""
+"""Page Run: choose rerankers and settings, see the estimate, start, watch, and list the runs."""
 
 import streamlit as st
 

@@ -269,8 +269,8 @@ def lengths_drawn(load: Load, shown: Sequence[ListedPrice]) -> list[float]:
 def costs_drawn(
     load: Load, shown: Sequence[ListedPrice], lengths: Sequence[float]
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """Return the costs of 1,000 searches at each length and the names, both by the key of the
-    price. Prices with equal costs are one line."""
+    """Return the costs of 1,000 searches at each length, and the names, both by the key of the
+    price. Prices with the same costs share one line."""
     lines: dict[tuple[float, ...], list[ListedPrice]] = {}
     for each in shown:
         at = tuple(
@@ -348,5 +348,5 @@ def _by_traffic(
 
 
 def _always_on(price: Price) -> Price:
-    """Return the price at full use: a machine that runs 24/7 is paid for every hour."""
+    """Return the price with a utilisation of 1: a machine that runs 24/7 is paid for every hour."""
     return replace(price, utilisation=1.0)

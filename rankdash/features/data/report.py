@@ -1,4 +1,4 @@
-"""The section of the report on the data set and its check."""
+"""Section of the report: the data set and its check."""
 
 from __future__ import annotations
 

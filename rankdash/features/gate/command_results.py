@@ -242,7 +242,8 @@ def _stated(condition: Condition) -> str:
 
 
 def _cells(outcome: GateOutcome) -> list[str]:
-    """Return condition, observed value, limits, p and number of queries."""
+    """Return the row of a condition in the table: condition, observed value, limits, p, number of
+    queries."""
     low, high = (_number(outcome.condition, each) for each in (outcome.low, outcome.high))
     limits = "–" if low == high == "–" else f"{low} … {high}"
     if math.isfinite(outcome.low) and outcome.low == outcome.high:
@@ -332,7 +333,7 @@ def _differs(outcome: GateOutcome, kind: Kind) -> bool:
 
 
 def _notes(checked: Checked) -> Iterator[str]:
-    """Yield excluded queries, whether labels were reversed, and how the limits were computed."""
+    """Yield notes on the judge, excluded queries, reversed labels, and the method of the limits."""
     comparison, settings = checked.comparison, checked.comparison.settings
     confidence = level_percent(confidence_of(settings))
     judge = checked.study.judge

@@ -426,8 +426,7 @@ def _number(number: str, text: str) -> float:
 
 
 def _refuse_odd(conditions: Sequence[Condition]) -> None:
-    """Raise SpecError for conditions that are duplicated, or that everything or nothing could
-    meet."""
+    """Raise SpecError for duplicated conditions, and for those that any run would meet or miss."""
     stated = set()
     for each in conditions:
         if (each.kind, each.subject) in stated:

@@ -117,8 +117,8 @@ def _evaluate(study: Study) -> None:
 
 
 def answer(history: Past) -> None:
-    """Draw whether the newest repeated system is better than in its run before, and the highest
-    mean, in one line."""
+    """Draw sentences on the newest result: a repeated system compared with its run before, and the
+    highest mean."""
     study = history.study
     runs = [run for run in history.runs if history.row(run.id)["on_line"]]
     runs = [run for run in runs if math.isfinite(history.row(run.id)["mean"])]
@@ -479,7 +479,8 @@ def draw_pair(history: Past, chosen: Sequence[str]) -> None:
 
 
 def to_overview(chosen: Sequence[str]) -> None:
-    """Draw a button that compares the first of the chosen with the others on Overview."""
+    """Draw a button that opens Overview with the first chosen system as the baseline of the
+    others."""
     if st.button(
         _("Open on Overview"), icon=":material/monitoring:", type="primary", key="history.overview"
     ):

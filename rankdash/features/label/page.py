@@ -84,7 +84,8 @@ def draw(dataset_id: str, plan_id: str, who: str) -> None:
 
 
 def _conclusive(labelling: Labelling) -> None:
-    """Draw what to do after a conclusive result, until the user continues to label."""
+    """Draw the message after a conclusive result, with the next steps. It disappears once the user
+    continues to label."""
     if st.session_state.get(_ON) == labelling.kept.id:
         return
     with st.container(border=True):
@@ -228,7 +229,8 @@ def _marked(text: str, query_terms: QueryTerms) -> str:
 
 
 def _place(labelling: Labelling, pair: Pair) -> str:
-    """Return the position of the document in its query, if whole queries are labelled."""
+    """Return the position of the document among those of its query, as text; "" unless whole
+    queries are labelled."""
     if labelling.settings.mode != "query":
         return ""
     done, every = labelling.of_query(pair[0])
@@ -315,7 +317,8 @@ def draw_keys(labelling: Labelling, pair: Pair, who: str) -> None:
 
 
 def _digits_off_scale(labelling: Labelling, card: str) -> None:
-    """Handle digits that are not grades, so that annotators do not take them for labels."""
+    """Add hidden buttons for digits above the highest grade, so that a press of them is
+    explained."""
     st.html(f"<style>.st-key-{_UNSEEN} {{ display: none; }}</style>")
     with st.container(key=_UNSEEN):
         for digit in range(int(labelling.grades[-1]) + 1, 10):
@@ -394,8 +397,8 @@ def _answer(labelling: Labelling, pair: Pair, label: float | None, who: str) -> 
 
 
 def _in_force(labelling: Labelling) -> bool:
-    """Return whether the plan is still current: a new one may have another scale, or the data set
-    may be deleted."""
+    """Return True if the plan is still the current one: another window may have started a new plan
+    or deleted the data set."""
     newest = LabelPlans(workspace()).newest(labelling.kept.dataset_id)
     same = newest is not None and newest.id == labelling.kept.id
     if not same:

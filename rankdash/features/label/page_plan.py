@@ -212,8 +212,8 @@ def _settings(
 
 
 def _judge(dataset_id: str, top: float, last: str) -> str:
-    """Draw the choice of a judge for predictions; return its id, or "". Only judges with the same
-    scale are offered."""
+    """Draw the choice of a judge that predicts labels; return its id, or "" for none. Only judges
+    with the same scale are offered."""
     judges = labels_plan.guessing(dataset_id, top)
     if not judges:
         scales = {row.top for row in stored.judge_rows(dataset_id).values() if row.graded}
@@ -259,8 +259,8 @@ def _usual(dataset_id: str) -> LabelSettings:
 
 
 def _leader(study: Study) -> str:
-    """Return the best challenger by labels, or without labels by the newest judge; else the
-    newest."""
+    """Return the best challenger by the labels; without labels, by the newest judge; without a
+    judge, the newest run."""
     if study.dataset.labelled_queries:
         return best_challenger(study) or study.challengers[-1]
     graded = [row for row in stored.judge_rows(study.stored_id).values() if row.graded]

@@ -88,7 +88,7 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """Result of `compare`, with the arguments that are written next to it."""
+    """Result of `compare`, with the arguments that the output mentions."""
 
     qrels: str
     conflict: Conflict
@@ -136,7 +136,8 @@ def _drawn(compared: Compared, before: str = "", end: str = "") -> Iterator[str]
 
 
 def _reversed(compared: Compared, before: str = "") -> Iterator[str]:
-    """Yield a note if the labels were reversed, on a line after `before`."""
+    """Yield a note on reversed labels, if the labels were reversed. before: the start of the
+    line."""
     if compared.worst_label is not None:
         yield f"{before}{reversed_note(compared.worst_label).text}\n"
 
@@ -150,7 +151,7 @@ def as_markdown(compared: Compared) -> Iterator[str]:
 
 
 def as_latex(compared: Compared) -> Iterator[str]:
-    """Yield one table, for a paper."""
+    """Yield the comparison as a LaTeX table, for a paper."""
     yield from _drawn(compared, "% ")
     yield from latex(compared.comparison, ranked_names(compared.study))
     yield from _reversed(compared, "% ")
@@ -220,8 +221,8 @@ def as_json(compared: Compared) -> Iterator[str]:
 
 
 def _headline(study: Study, system: str) -> dict[str, str]:
-    """Return the main verdict on the first metric: of the judge corrected with human labels if
-    there is one, or the estimate for sampled labels."""
+    """Return the main verdict on the first metric, for JSON: the one corrected with human labels if
+    there is a judge, the estimate for sampled labels, or the plain verdict."""
     corrected = headline(study, system)
     if corrected is not None:
         return {

@@ -240,7 +240,7 @@ def markdown(results: Results, per_query: bool) -> Iterator[str]:
 
 
 def latex(results: Results, per_query: bool) -> Iterator[str]:
-    """Yield the same tables for a paper."""
+    """Yield the tables in LaTeX, for a paper."""
     from rankdash.kit.html.tables import plain_latex
 
     yield from (f"% {line}\n" for line in _drawn(results))

@@ -308,7 +308,8 @@ def in_calls(
 
 @dataclass(frozen=True, eq=False)
 class _Ready:
-    """A reranker that is ready, and the texts of its data set. used: by `time.monotonic`."""
+    """A prepared reranker with the texts of its data set. used: the last use, by
+    `time.monotonic`."""
 
     run_id: str
     kind: RerankerKind

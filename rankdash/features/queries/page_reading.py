@@ -127,7 +127,7 @@ def _words(study: Study, *, graded: bool, more: int) -> dict[str, Any]:
 
 
 def sides(study: Study, challenger: str) -> list[str]:
-    """Return the systems whose lists are shown, left and right."""
+    """Return the two systems whose lists are shown, left first."""
     usual = [study.baseline, challenger]
     chosen = [address.one(side) or "" for side in _SIDES]
     shown = [
@@ -137,8 +137,9 @@ def sides(study: Study, challenger: str) -> list[str]:
 
 
 def _move(study: Study, doc: str, ranks: Sequence[Mapping[str, int]], side: int) -> tuple[int, str]:
-    """Return how a document moved from left to right, -1, 0 or 1, and by how many ranks. If the
-    other side does not show it, or only one side has it within the cutoff: its rank there."""
+    """Return the direction of a document's move from left to right (-1, 0 or 1), and its size in
+    ranks. If the other side does not show it, or only one side has it within the cutoff, the text
+    is its rank there."""
     here, there = ranks[side][doc], ranks[1 - side].get(doc)
     if there is None:
         return 1 if side else -1, _("not listed")
@@ -181,8 +182,8 @@ def _places(
 
 
 def _opening(doc: str, text: Text, query_terms: QueryTerms) -> tuple[list[str], list[str]]:
-    """Return the pieces of the title and of the part of the text that matches best. Without a title
-    that part is the title; without a text the id is."""
+    """Return pieces of a document's title and of its best matching passage. Without a title, the
+    passage is the title; without a text, the id is."""
     body = (text.body or "")[:_LOOKED_AT]
     marked = spans(body, query_terms)
     start, end = snippet(body, marked, _narrowed(body, _SNIPPET))

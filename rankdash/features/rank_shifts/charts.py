@@ -361,7 +361,8 @@ def _empty(rows: int, columns: int) -> list[list[float | None]]:
 
 
 def _side(start: str, end: str, rows: Sequence[str], columns: Sequence[str]) -> str:
-    """Return the direction of a move; "not ranked" is below everything."""
+    """Return the direction of a move between two bins: "up", "down" or "same". "Not ranked" is
+    below all bins."""
     order = [*(each for each in rows if each != UNRANKED), UNRANKED]
     one, other = order.index(start), order.index(end)
     return "same" if one == other else "up" if other < one else "down"

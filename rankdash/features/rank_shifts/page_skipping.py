@@ -149,7 +149,7 @@ def _controls(study: Study) -> tuple[Margin, float, float | None]:
 
 
 def amount(text: str | None) -> float | None:
-    """Return an amount of money from the address, or None if it is not a valid amount."""
+    """Return an amount of money from a text of the address; None if it is not valid."""
     try:
         amount = float(text or "")
     except ValueError:
@@ -317,7 +317,8 @@ def _near(study: Study, challenger: str, tolerance: float) -> None:
 
 
 def readout(study: Study, challenger: str, skipping: Skipping, gaps: pd.Series[float]) -> None:
-    """Draw the answer in one sentence, and how its effect was estimated."""
+    """Draw the rule in one sentence, or why no rule can be chosen, and how its effect was
+    estimated."""
     metric = study.measure.title
     if skipping.rule is None or skipping.held_out is None:
         if skipping.n < FEWEST:

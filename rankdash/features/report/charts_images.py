@@ -65,9 +65,9 @@ def browser() -> str | None:
 
 
 def drawn(figures: Mapping[str, go.Figure]) -> dict[str, bytes]:
-    """Return file name ("<name>.svg", "<name>.png") → content of every figure on white.
+    """Return file name → content of the figures, as SVG and PNG files on white.
 
-    figures: name → figure in light ink.
+    figures: name → figure in light ink. Two files for each: "<name>.svg", "<name>.png".
 
     Raises UnavailableError if no browser is installed, or if the browser draws nothing.
     """

@@ -240,7 +240,7 @@ def _not_run(study: Study, challenger: str) -> int:
 
 
 def _unproven(study: Study, assessment: Decision) -> tuple[Step, int]:
-    """Return the step after a change that is not proven.
+    """Return the next step after a change that is not proven, and how many queries it requires.
 
     The step "unprovable" needs a minimum gain that the user set and that the interval excludes.
     """

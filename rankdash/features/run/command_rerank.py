@@ -361,7 +361,7 @@ def _report(run: Run, target: Path) -> bool:
 
 
 def _used(run: Run) -> Iterator[str]:
-    """Return lines on the calls to services and their price."""
+    """Return lines on the calls to services, with their tokens and price."""
     used = usage(run)
     return iter(()) if used is None else used_lines(used)
 
@@ -449,7 +449,7 @@ def reranker_kind(name: str) -> RerankerKind:
 
 
 def _makeable() -> list[RerankerKind]:
-    """Return all kinds except rankings from files, which have no settings to run with."""
+    """Return the kinds of rerankers that can be run: all but rankings from files."""
     return [kind for kind in kinds() if kind.name != Precomputed.name]
 
 

@@ -128,7 +128,7 @@ def _draw_grid(rows: Sequence[JobRow]) -> None:
 
 
 def _offer_comparison(every: Sequence[JobRow]) -> None:
-    """Offer Overview for the grid that ended last during this session."""
+    """Offer to compare on Overview the variants of the grid that ended last in this session."""
     watched = {row.grid for row in every if row.state in LIVE and row.grid}
     seen: list[str] = st.session_state.setdefault(_SEEN_GRIDS, [])
     seen += sorted(watched - set(seen))
@@ -382,7 +382,8 @@ def _panel() -> None:
 
 
 def cost(pairs: int) -> list[str]:
-    """Return sentences on the cost of clearing the cache."""
+    """Return sentences on the work of scoring again after the cache is cleared. pairs: the number
+    of cached pairs."""
     sentences = [
         ngettext(
             "The next run that needs it has to score {n} pair again.",
@@ -414,8 +415,8 @@ def megabytes(size: int) -> str:
 
 
 def draw_cluster() -> Actors | None:
-    """Draw the choice; return the actors of the runs, or None for runs on this machine. Draw
-    nothing without a cluster."""
+    """Draw the choice of a Ray cluster. Return the actors of the runs; None for runs on this
+    machine, or without a cluster."""
     try:
         address = allowed_address()
     except SettingError:
