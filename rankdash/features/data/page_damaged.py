@@ -138,7 +138,8 @@ def deleted_dataset(name: str) -> bool:
 
 
 def deleted_runs() -> None:
-    """Show which runs were deleted, and what is compared now, until it is dismissed."""
+    """Show the deleted runs and the systems that are compared instead, until the message is
+    dismissed."""
     names, dataset_id = stored.runs(), address.one("data")
     if not names or dataset_id is None:
         return

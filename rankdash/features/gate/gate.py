@@ -426,7 +426,8 @@ def _number(number: str, text: str) -> float:
 
 
 def _refuse_odd(conditions: Sequence[Condition]) -> None:
-    """Raise SpecError for duplicated conditions, and for those that any run would meet or miss."""
+    """Raise SpecError for conditions that are duplicated, or that every run or no run would
+    meet."""
     stated = set()
     for each in conditions:
         if (each.kind, each.subject) in stated:

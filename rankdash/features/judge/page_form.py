@@ -191,8 +191,8 @@ def _pool_choice(
 
 
 def _kind(dataset_id: str) -> JudgeKind:
-    """Draw the choice of a prompt; return the kind of judge with this prompt. Its default
-    guidelines are those of the newest labelling plan."""
+    """Draw the choice of a prompt; return the kind of judge with this prompt. The newest labelling
+    plan sets the default guidelines."""
     titles = {
         "graded": _("graded, 0 to 3 (UMBRELA style)"),
         "binary": _("relevant or not"),

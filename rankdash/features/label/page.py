@@ -229,8 +229,8 @@ def _marked(text: str, query_terms: QueryTerms) -> str:
 
 
 def _place(labelling: Labelling, pair: Pair) -> str:
-    """Return the position of the document among those of its query, as text; "" unless whole
-    queries are labelled."""
+    """Return the position of the document within its query, as text; "" unless whole queries are
+    labelled."""
     if labelling.settings.mode != "query":
         return ""
     done, every = labelling.of_query(pair[0])

@@ -305,8 +305,8 @@ def _keep(top: float, changed: float | None) -> bool:
 
 
 def _offer(dataset_id: str, settings: LabelSettings) -> bool:
-    """Draw what the plan would label, or why nothing can be labelled; return whether there is
-    anything."""
+    """Draw how many documents to label, or the reason if nothing can be labelled; return
+    whether there is anything."""
     try:
         plan = labels_plan.offered(dataset_id, settings)
     except RankdashError as error:

@@ -221,8 +221,8 @@ def as_json(compared: Compared) -> Iterator[str]:
 
 
 def _headline(study: Study, system: str) -> dict[str, str]:
-    """Return the main verdict on the first metric, for JSON: the one corrected with human labels if
-    there is a judge, the estimate for sampled labels, or the plain verdict."""
+    """Return the main verdict on the first metric, for JSON: corrected with human labels if there
+    is a judge, or from the estimate if labels are sampled."""
     corrected = headline(study, system)
     if corrected is not None:
         return {

@@ -58,7 +58,8 @@ def draw(study: Study, in_focus: str) -> None:
 
 
 def draw_choice(study: Study) -> None:
-    """Draw the same table without numbers: without labels, or while they are sampled."""
+    """Draw the leaderboard without numbers, to choose systems while labels are missing or
+    sampled."""
     if len(study.systems) > 1:
         title = {"title": _p("column", "System"), "up": True}
         _board(study, _table(study, [title], {each: [] for each in study.chosen}))
@@ -121,8 +122,8 @@ def _data(study: Study, axis: Axis, in_focus: str) -> dict[str, Any]:
 def _table(
     study: Study, columns: list[dict[str, Any]], cells: Mapping[str, list[Any]]
 ) -> dict[str, Any]:
-    """Return the parts of the data that every table has. cells: of each compared system, best
-    first."""
+    """Return the part of the component's data that both tables share. cells: of each compared
+    system, best first."""
     # Newest first.
     others = [each for each in [*study.systems][::-1] if each not in cells]
     return {

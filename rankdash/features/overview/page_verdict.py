@@ -89,8 +89,8 @@ def draw(study: Study, system: str) -> None:
 
 
 def _line(study: Study, system: str, verdict: Verdict) -> str:
-    """Return the verdict as one line of HTML. It omits the sentence, which only screen readers
-    get."""
+    """Return the verdict as one line of HTML, hidden from screen readers: they read the
+    sentence."""
     row, name = study.comparison.row(system, study.spec), html_safe(study.name(system))
     mark = mark_image(style.marks(study.places, study.baseline)[system])
     proven = verdict.kind in PROVEN

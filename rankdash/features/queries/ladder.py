@@ -69,8 +69,8 @@ class Ladder:
 
     @property
     def telling(self) -> Flags:
-        """Flags of documents worth showing, (D,): relevant ones, and those that cross k or move at
-        least `FAR` ranks within the first k, from the baseline to the second system."""
+        """Flags of documents worth showing, (D,): relevant; or crossing k, or moving at least `FAR`
+        ranks within the first k, from the baseline to the second system."""
         pair = self.in_focus
         far = np.abs(self.ranks[:, pair] - self.ranks[:, 0]) >= FAR
         telling: Flags = self.relevant | self.crosses[:, pair] | (far & self.inside[:, pair])

@@ -255,8 +255,8 @@ def transitions(moves: Moves, *, relevant_only: bool) -> pd.DataFrame:
 
 
 def went(moves: Moves, start: str, end: str, *, relevant_only: bool) -> npt.NDArray[np.bool_]:
-    """Return flags of the documents in one cell of `transitions`, (N,): those that moved from the
-    bin `start` to `end`."""
+    """Return flags of the documents in one cell of `transitions`, (N,). They moved from the bin
+    `start` to the bin `end`."""
     cell: npt.NDArray[np.bool_] = (_bins(moves.before) == _NAMES.index(start)) & (
         _bins(moves.after) == _NAMES.index(end)
     )
