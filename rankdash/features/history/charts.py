@@ -175,13 +175,15 @@ def trend_chart(
             draw.note(0, top / total, f"<b>{style.short(title)}</b>", ink.text, **settings)
         )
         top -= height
-    newest = [
-        (line.name, line.mark.colour, point.mean)
-        for line in lines
-        for point in [each for each in line.points if each.drawn][-1:]
-    ]
-    newest = sorted(newest, key=lambda end: -end[2])[:_MOST_LINES]
+    named = [(line, [point for point in line.points if point.drawn]) for line in lines]
+    named = [(line, drawn) for line, drawn in named if drawn]
+    named = sorted(named, key=lambda each: -each[1][-1].mean)[:_MOST_LINES]
+    newest = [(line.name, line.mark.colour, drawn[-1].mean) for line, drawn in named]
     labels, room = draw.end_labels(newest, (low, high), _MEAN, ink, x=1, xref="x domain")
+    for label, (_named, drawn) in zip(labels, named, strict=True):
+        # The name of a single run is beside its mark.
+        if len(drawn) == 1:
+            label.update(x=places[drawn[0].number], xref="x")
     return style.finish(
         traces,
         ink,
