@@ -217,7 +217,7 @@ SIDE_FILES = {
     "scenarios": SideFile("scenarios.json", SCENARIOS, _text(assumptions.read_scenarios)),
     "assumptions": SideFile(
         *("money.toml", _first_toml("cost.md")),
-        lambda file: read_money(file, {"run": "minilm"}),
+        lambda file: read_money(file, {"run": "bi"}),
     ),
     "settings": SideFile("rankdash.toml", SETTINGS, _read_settings),
     "label plan": SideFile("plan.jsonl", _plan, _read_plan),

@@ -324,7 +324,7 @@ def test_a_workspace_file_is_brought_in_by_the_process_as_here(workspace, tmp_pa
     assert finding.text == "The data set mine is called theirs here and keeps this name."
     assert again.added["datasets"] == 0
 
-    with pytest.raises(errors.FormatError, match="no workspace file") as refused:
+    with pytest.raises(errors.FormatError, match="not a workspace file") as refused:
         imported(other, Source("x.zip", b"no zip"), lambda *_of: None)
     assert refused.value.file == "x.zip"
 

@@ -63,7 +63,7 @@ def test_costs(own, said):
             title: cell.rstrip(")").partition(" (") for title, cell in zip(head, row, strict=True)
         }
         assert_shows(cells["cost of 1,000 searches"][0], PRICE)
-        assert_shows(cells["cost a month"][0], cost)
+        assert_shows(cells["cost per month"][0], cost)
         changes = own.changes(system)
         before = np.array([own.table["ndcg", own.baseline][query] for query in changes])
         gain = array(changes).mean() / before.mean()

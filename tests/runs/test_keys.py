@@ -52,7 +52,7 @@ def test_a_typed_key_is_used_for_its_job_and_is_in_no_file_afterwards(
     assert "(401): invalid api token: Bearer •••" in failed.message
     jobs.resume(workspace, job_id)
     said = ended(job_id).message
-    assert "The key of the service is missing. Type it into the form" in said
+    assert "The key of the service is missing. Enter the key in the form" in said
     assert "RACK_API_KEY" in said, "it was not kept beyond the run"
     worker.hand_over(job_id, {"RACK_API_KEY": KEY})
     jobs.resume(workspace, job_id)

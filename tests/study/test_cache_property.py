@@ -27,7 +27,7 @@ from tests.study.parts import NOT_ASKED, calls, judge, parts, result, study, val
 STATISTICS: dict[str, Any] = {
     "level": 0.8, "interval": "bca", "test": "sign-flip", "correction": "none", "family": "all",
     "resamples": 200, "seed": 3, "tie_band": 0.3, "worthwhile": 0.5,
-    "margin": 0.2,
+    "equal_margin": 0.2,
 }  # fmt: skip
 CONVENTIONS: dict[str, Any] = {
     "ties": "trec", "threshold": 2.0, "judged_only": True, "missing": "skip", "queries": "both",

@@ -555,11 +555,12 @@ class StatisticsSettings(Settings):
         unset="not set",
         within=(0, 10),
     )
-    margin: float | None = setting(
+    equal_margin: float | None = setting(
         None,
         "Margin for “as good as”",
         "The largest change of the mean, in points of the metric, that does not matter to you. If "
         "it is set, a change that is proven to be smaller, up or down, is “as good as”.",
+        option="margin",
         unset="not set",
         within=(0, 10),
     )

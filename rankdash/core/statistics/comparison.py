@@ -485,14 +485,14 @@ def _margin(
     changes: Floats, settings: StatisticsSettings, level: float, measure: Measure
 ) -> Margin | None:
     """Return the user's margin with the interval for it. level: of the verdict, corrected."""
-    if settings.margin is None:
+    if settings.equal_margin is None:
         return None
     # With a confidence below 75 %, the interval is wider than it has to be.
     level = max(2 * level - 1, LEAST_LEVEL)
     low, high = intervals(
         changes[:, None], replace(settings, level=level), possible=measure.changes
     )
-    return Margin(settings.margin, float(low[0]), float(high[0]), level)
+    return Margin(settings.equal_margin, float(low[0]), float(high[0]), level)
 
 
 def _planned(planned: QueryPlan | None) -> dict[str, object]:

@@ -115,13 +115,13 @@ def _verdict(settings: StatisticsSettings, corrected: bool) -> str:
         )
     )
     sentences = [proven, minimum]
-    if settings.margin is not None:
+    if settings.equal_margin is not None:
         sentences.append(
             _(
                 "A change that is not proven is “as good as” if two one-sided tests exclude a "
                 "change of {margin} (set by the user) or more, up and down, at the corrected "
                 "level.",
-                margin=plain(settings.margin),
+                margin=plain(settings.equal_margin),
             )
         )
     sentences.append(

@@ -378,7 +378,7 @@ class AsGood(Caveat, code="as_good", section="result", title="as good and cheape
     @classmethod
     def of(cls, study: Study, challenger: str) -> Iterator[Self]:
         best, *others = standings(study)
-        if best.system != challenger or study.statistics.margin is None or not others:
+        if best.system != challenger or study.statistics.equal_margin is None or not others:
             return
         comparison = _with_best(study, challenger)
         as_good = [
@@ -406,7 +406,7 @@ class AsGood(Caveat, code="as_good", section="result", title="as good and cheape
             "{system} is as good as {best}, within the margin of {margin} (set by the user).",
             system=fit(study.name(self.system)),
             best=fit(study.name(self.best)),
-            margin=plain(study.statistics.margin or 0.0),
+            margin=plain(study.statistics.equal_margin or 0.0),
         )
         first = _("It has the lowest latency and price of these systems.")
         if len(self.axes) == 1:

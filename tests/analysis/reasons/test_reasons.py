@@ -273,7 +273,7 @@ def test_each_rule_decides_on_its_side_of_its_boundary(approved):
 
 def test_the_documentation_has_the_codes_in_their_order():
     documented = (
-        (ROOT / "docs" / "statistics" / "causes.md").read_text().split("## Why queries changed")[1]
+        (ROOT / "docs" / "statistics" / "causes.md").read_text().split("## Reasons for changes")[1]
     )
     rows = [line for line in documented.split("## ")[0].splitlines() if line.startswith("| ")]
     codes = [row.split("`")[1] for row in rows if "`" in row]

@@ -246,7 +246,7 @@ def test_every_setting_is_described_and_within_its_limits():
             assert setting.default in setting.choices
             for choice in setting.choices:
                 StatisticsSettings(**{setting.name: choice})
-        elif setting.name in ("worthwhile", "margin"):
+        elif setting.name in ("worthwhile", "equal_margin"):
             assert setting.default is None
         else:
             assert setting.least <= setting.default <= setting.most
@@ -255,7 +255,7 @@ def test_every_setting_is_described_and_within_its_limits():
 WRONG = {
     "level": (95.0, math.nan), "test": ("z",), "interval": ("normal",), "correction": ("sidak",),
     "resamples": (10,), "seed": (-1,), "tie_band": (-0.1,), "worthwhile": (-1,),
-    "margin": (-0.01, math.inf),
+    "equal_margin": (-0.01, math.inf),
     "family": ("metrics",),
 }  # fmt: skip
 
@@ -280,7 +280,7 @@ def test_as_good_as_is_two_one_sided_tests_at_the_corrected_level(
         name: evaluation({f"q{i}": [value] for i, value in enumerate(each)}, ["ndcg@10"])
         for name, each in zip("abcd", [values, *others], strict=False)
     }
-    settings = StatisticsSettings(level=level, interval="t", test="t", margin=margin)
+    settings = StatisticsSettings(level=level, interval="t", test="t", equal_margin=margin)
     found = compare(evaluations, "a", settings)
     alpha = (1 - level) / (systems - 1)
     for name, after in zip("bcd", others, strict=False):
