@@ -5,7 +5,7 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.words.judged import without_judge
-from rankdash.features.cost import page_targets
+from rankdash.features.cost.page_targets import draw as targets
 from rankdash.features.judge import page as judge_page
 from rankdash.features.overview import page as overview_page
 from rankdash.features.overview import page_leaderboard, page_verdict
@@ -38,9 +38,4 @@ if study.challengers:
         ":material/label_off:",
         lambda: unjudged.draw(study),
     )
-fold(
-    _p("heading", "Targets"),
-    "overview.targets",
-    ":material/flag:",
-    lambda: page_targets.draw(study),
-)
+fold(_p("heading", "Targets"), "overview.targets", ":material/flag:", lambda: targets(study))

@@ -50,8 +50,8 @@ def test_costs(own, said):
     head, _baseline, *rows = said.page.tables["cost"][0]
     cost, worth = SEARCHES * PRICE / 1000, SEARCHES * WORTH
     rising: dict[str, Callable[[float], float]] = {
-        "value a month": lambda gain: worth * gain,
-        "net a month": lambda gain: worth * gain - cost,
+        "value per month": lambda gain: worth * gain,
+        "net per month": lambda gain: worth * gain - cost,
         "return on cost": lambda gain: (worth * gain - cost) / cost,
     }
     paying: dict[str, Callable[[float], float]] = {

@@ -294,7 +294,7 @@ def cases() -> dict[str, tuple[Any, ...]]:
         "faster, cheaper and as good": (as_good(), "as_good"),
         "faster, with example prices": (as_good(money=Money(example=True)), "as_good"),
         "without a margin": (as_good(statistics=FEW), "as_good"),
-        "a margin that is too narrow": (as_good(statistics=replace(FEW, equal_margin=0.001)), "as_good"),
+        "a narrow margin": (as_good(statistics=replace(FEW, equal_margin=0.001)), "as_good"),
         "small, and proven": (led([1] * 60, [1] * 52 + [2] * 8, statistics=RULE), "lead"),
         "what looks wrong about the data": (suspect(), "implausible", "refused_rows"),
         "a metric that describes labels has none": (unlabelled(5, metric="judged"),),

@@ -447,8 +447,8 @@ def _needed(study: Study, challengers: Sequence[Choice], focus: Choice) -> Drawi
     if not systems:
         return None
     price = focus.came.cost_per_thousand.value
-    known = max(price or 0.0, focus.came.break_even_price.value or 0.0)
-    end = 0.0 if focus.unset else 2 * known
+    own_price = 0.0 if focus.unset else price or 0.0
+    end = 2 * max(own_price, focus.came.break_even_price.value or 0.0)
     drawing = value_needed_chart(
         systems,
         end or _USUAL_PRICE,

@@ -383,8 +383,8 @@ def draw_run(history: Past, system_id: str) -> None:
         if system_id == history.pinned:
             title.caption(
                 _(
-                    "This run is pinned: all systems are compared with it, unless a link names "
-                    "another baseline. Select a second run to compare the two."
+                    "This run is pinned: it is the baseline, unless a link names another one. "
+                    "Select a second run to compare the two."
                 )
             )
             action.button(

@@ -424,7 +424,7 @@ def _read(study: Study, row: JudgeRow, pairs: pd.DataFrame, key: str) -> None:
     # Grades come first: long texts must not move them out of view.
     grades = {_p("column", "Judge"): shown["grade"].map(_grade)}
     if "label" in shown:
-        grades[_p("column", "Human label")] = shown["label"].map(plain)
+        grades[_("Human label")] = shown["label"].map(plain)
         grades[_p("column", "Difference")] = shown["difference"].map(lambda each: signed(each, 0))
     columns = {
         **grades,
