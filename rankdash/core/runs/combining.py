@@ -32,7 +32,7 @@ FIRST_STAGE = "first stage"
 
 @dataclass(frozen=True)
 class CombinedRun:
-    """Ranking to fuse. run: the run it belongs to; None for the first stage."""
+    """Ranking that is fused with others. run: its run; None for the first stage."""
 
     name: str
     ranking: Ranking
@@ -371,7 +371,7 @@ def complete(paths: Sequence[Path]) -> list[Part]:
 
 
 def _said(key: str, difference: Phrase, part: Part, first: Part) -> Phrase:
-    """Return the difference, with the names of the settings that differ."""
+    """Return how a shard differs from the first one; for settings, with the names that differ."""
     if key != "settings":
         return difference
     settings, others = part.head[key], first.head[key]

@@ -39,7 +39,7 @@ MOST_TEXTS = 2000
 
 
 class Cancelled(Exception):  # noqa: N818 - a request to stop, not an error
-    """Request of the caller to stop. All existing results were delivered."""
+    """Raised if the caller stopped the run. All existing results were delivered."""
 
 
 def rerank(

@@ -195,8 +195,8 @@ def correct(
 
 @dataclass(frozen=True)
 class _Sample:
-    """The statistics of n human-labelled queries (`values` of them with a value) and of the other
-    queries. A missing value counts as the mean, because its query carries no information about it.
+    """The statistics of n human-labelled queries and of the other queries. A query without a metric
+    value counts as the mean; `values` queries have one.
 
     squares, products, judge_squares: sums over the labelled queries about their means.
     """

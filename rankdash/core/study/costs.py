@@ -150,7 +150,7 @@ def _choice(
     money: Money,
     passages: int | None = None,
 ) -> Choice:
-    """Return an option: a system at its price, or a price without a system ("")."""
+    """Return an option to compare: a system at its price, or only a price (system "")."""
     cost = None if bill.lack else bill.beside_machines
     option = Option(
         name=name,
@@ -175,7 +175,7 @@ def _choice(
 
 
 def system_of(study: Study, choice: Choice) -> str | None:
-    """Return the ranking of an option; None for a price without a system."""
+    """Return the id of the system of an option; None for a price that belongs to none."""
     return study.baseline if choice.system == BASELINE else choice.system or None
 
 
@@ -349,7 +349,7 @@ def _relative_interval(study: Study, system: str) -> tuple[float, float]:
 
 
 def _measured(row: pd.Series, value: float, interval: tuple[float, float]) -> MeasuredChange:
-    """Return a change, with the proof that the verdict in `row` implies; 0 if none is implied."""
+    """Return the measured change and how certain the verdict in `row` makes it; 0 without one."""
     if row["verdict"] not in _PROOFS:
         return MeasuredChange(0.0)
     low, high = map(float, interval)
@@ -380,7 +380,7 @@ def _compared_by(study: Study, spec: str) -> Comparison:
 
 
 def hit_spec(cutoff: int | None) -> str:
-    """Return the spec of the hit rate that determines tickets and working time."""
+    """Return the spec of the hit rate from which tickets and working time are computed."""
     return f"hit@{cutoff or 10}"
 
 

@@ -214,7 +214,7 @@ def _made(study: Study, judge: Judgements, challenger: str) -> _Three:
 
 
 def _lost(judge: Judgements, pool: LabelPool, queries: Flags) -> pd.DataFrame:
-    """Return query_id, doc_id and kind of the pairs without a grade in some queries."""
+    """Return the ungraded pairs of these queries: query_id, doc_id and the kind of failure."""
     lacking = queries[pool.query] & np.isnan(pool.aligned(judge.table, "grade"))
     pairs = pool.index[lacking].to_frame(index=False, name=["query_id", "doc_id"])
     outcomes = judge.table[["query_id", "doc_id", "kind"]].replace({"kind": {"": "elsewhere"}})

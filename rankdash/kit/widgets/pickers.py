@@ -1,4 +1,4 @@
-"""Widgets that show and change the choices, for a browser that lags behind.
+"""Widgets that show and change the choices, also if the browser shows an earlier state.
 
 A click arrives with the address and the widget values that the browser last received. It may not
 have received the latest choices yet; and data that a run of the script sent is lost if a rerun or
@@ -192,7 +192,7 @@ def show(
     changed: Callable[[], None],
     options: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """Return a function that draws a widget with this key at a value; it takes further settings.
+    """Return a function that draws a widget with this key and value, and takes its other arguments.
 
     The value is sent only if the widget does not already have it: sending would undo later changes
     by the user, such as the next press of an arrow key. Otherwise it is only the widget's initial
@@ -247,9 +247,9 @@ def show(
 
 
 def in_words(key: str) -> str:
-    """Return the key of a list of choices that `show` does not draw. After a change of language, or
-    of a name, its value is sent again: the browser would continue to show the choice in the old
-    words."""
+    """Return the key of a select box, and send its value again after a change of language or of a
+    name: the browser would continue to show the choice in the old words. For boxes that `show` does
+    not draw."""
     if language.changed() and key in st.session_state:
         st.session_state[key] = st.session_state[key]
     return key

@@ -264,7 +264,7 @@ _EMPTIED = "keys.emptied"
 
 @dataclass(frozen=True)
 class Found:
-    """The key of a kind of reranker.
+    """API key for a rerank service, as found or entered.
 
     keys: variable → key, for the worker; empty if the worker finds it itself.
     settings: to change for the run, if the user ticked that no key is needed.

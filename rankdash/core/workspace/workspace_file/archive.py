@@ -457,7 +457,7 @@ def _plan(db: sqlite3.Connection, dataset_id: str) -> dict[str, Any] | None:
 def _judges(
     db: sqlite3.Connection, dataset_id: str
 ) -> tuple[list[dict[str, Any]], dict[str, StoreError]]:
-    """Return the judges that neither wait nor run, with their grades; and name → error of the
+    """Return the judges that are not queued or running, with their grades; and name → error of the
     excluded judges."""
     judges, excluded = [], {}
     for row in select(db, "judges", "created, rowid", dataset_id=dataset_id):
@@ -500,7 +500,7 @@ def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:
 
 
 def _fields(kind: type[Struct], row: sqlite3.Row) -> dict[str, Any]:
-    """Return the columns of a row that are fields of a type of the workspace file."""
+    """Return column → value of a row, for the fields of `kind`, a type of the workspace file."""
     columns = row.keys()
     return {name: row[name] for name in kind.__struct_fields__ if name in columns}
 
