@@ -448,7 +448,8 @@ def _needed(study: Study, challengers: Sequence[Choice], focus: Choice) -> Drawi
         return None
     price = focus.came.cost_per_thousand.value
     own_price = 0.0 if focus.unset else price or 0.0
-    end = 2 * max(own_price, focus.came.break_even_price.value or 0.0)
+    even = focus.came.break_even_price.value if money.valued else None
+    end = 2 * max(own_price, even or 0.0)
     drawing = value_needed_chart(
         systems,
         end or _USUAL_PRICE,
