@@ -678,7 +678,8 @@ def quality() -> dict[str, dict[str, Case]]:
                 names={"MiniLM": "Mini <b>"},
                 order=["MiniLM"],
             ),
-            "a stricter level, in one column": of(table=sure[two], level=0.999, columns=1),
+            "a stricter level": of(table=sure[two], level=0.999),
+            "hostile, several columns": of(table=usual, columns=2, **titles),
             "not corrected": of(table=sure[two], corrected=False),
             # Ticks are possible values of the metric, and no interval exceeds them.
             "near the highest value": of(table=high[two]),

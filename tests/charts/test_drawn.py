@@ -78,8 +78,8 @@ def overlap(one: dict, other: dict) -> bool:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_labels_are_whole_and_apart(page: Page, figures: dict[str, go.Figure], width: int):
     for name, figure in figures.items():
-        # A page shows several panels in a row only if it is at least 600 pixels wide.
-        if not USUAL.search(name) or (name.startswith("systems") and width < 600):
+        # A page draws several columns only if it is at least 600 pixels wide.
+        if not USUAL.search(name) or (name.endswith("several columns") and width < 600):
             continue
         found = draw(page, figure, width)
         assert found["texts"], name

@@ -125,12 +125,15 @@ def test_an_interval_is_never_drawn_past_what_a_metric_can_reach(monkeypatch):
 
 
 def test_each_metric_has_an_axis_and_the_rows_are_in_the_order_of_the_leaderboard():
-    figure = charts_systems.systems_chart(compared(), "BM25", SYSTEMS[:0:-1]).draw(INK)
+    order = SYSTEMS[:0:-1]
+    figure = charts_systems.systems_chart(compared(), "BM25", order, columns=2).draw(INK)
     metrics = list(dict.fromkeys(compared()["metric"]))
     assert len({str(trace.xaxis) for trace in figure.data if trace.mode == "text"}) == len(metrics)
-    names = [style.short(name, 24) for name in SYSTEMS[:0:-1]]
+    names = [style.short(name, 24) for name in order]
     assert list(figure.layout.yaxis.ticktext) == names
     assert figure.layout.yaxis2.ticktext == ()
+    below = charts_systems.systems_chart(compared(), "BM25", order).draw(INK)
+    assert list(below.layout.yaxis2.ticktext) == names
 
 
 @pytest.mark.parametrize("means", [[0.5] * 16, [0.9, *[0.1] * 12], [0.3, 0.31, 0.8, 0.81]])

@@ -38,7 +38,7 @@ from rankdash.core.value.prices import MOST_AMOUNT
 from rankdash.core.words.costs import return_words
 from rankdash.core.words.latency import milliseconds
 from rankdash.core.words.prices import symbol
-from rankdash.features.cost import page_inputs
+from rankdash.features.cost import page_currency, page_inputs
 from rankdash.features.cost.page_inputs import amount, period
 from rankdash.kit.widgets import address, dialogs, narrow, pickers, scenario, sharing_link
 from rankdash.kit.widgets.stored import read_only, workspace
@@ -55,7 +55,7 @@ def before_any_run(study: Study) -> None:
     sliders, results = st.container(key=narrow.BELOW).columns([1, 3], gap="medium")
     with sliders:
         page_inputs.basics()
-        page_inputs.choose_currency(())
+        page_currency.choose_currency(())
     with results:
         before, after = calculator(study, None)
         st.subheader(_("Four ways to rerank, as examples"))

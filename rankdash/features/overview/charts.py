@@ -30,10 +30,10 @@ _MOST_GROUPS = 12
 _MOST_ROWS = 18
 
 
-def systems(study: Study, columns: int = 2) -> Drawing:
+def systems(study: Study, columns: int = 1) -> Drawing:
     """Draw every metric of every system against the baseline, the best system first.
 
-    columns: panels per row; two fit on a printed page.
+    columns: panels per row; one fits every width, also of a report on a phone.
     """
     table = study.comparison.frame
     table = table[table["metric"] != study.spec_of("judged")]

@@ -75,7 +75,7 @@ def systems_chart(
     names: Mapping[str, str] = style.NO_NAMES,
     titles: Mapping[str, str] = style.NO_NAMES,
     corrected: bool = True,
-    columns: int = 2,
+    columns: int = 1,
 ) -> go.Figure:
     """Draw a panel with its own axis for each metric.
 

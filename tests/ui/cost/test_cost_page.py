@@ -16,7 +16,13 @@ from rankdash.core.study import costs
 from rankdash.core.value.assumptions import MOST_SCENARIOS, Assumptions, write_scenarios
 from rankdash.core.value.payoff import Gain, MeasuredChange, outcome
 from rankdash.features.cost import page as cost_page
-from rankdash.features.cost import page_calculator, page_cards, page_inputs, page_sensitivity
+from rankdash.features.cost import (
+    page_calculator,
+    page_cards,
+    page_currency,
+    page_inputs,
+    page_sensitivity,
+)
 from rankdash.kit.widgets import address, scenario, view
 from tests.approved import table
 from tests.stored import keep_rows
@@ -329,7 +335,7 @@ def calculator():
 
 
 def currencies():
-    page_inputs.choose_currency(scenario.listed_prices().values())
+    page_currency.choose_currency(scenario.listed_prices().values())
     return scenario.rates()
 
 
