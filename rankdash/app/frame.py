@@ -51,6 +51,7 @@ menu = {
     ],
     _p("heading", "Decide"): [
         page_of("cost", _("Cost & ROI"), ":material/payments:"),
+        page_of("policy", _p("page", "Policy"), ":material/rule_settings:"),
         page_of("report", _p("page", "Report"), ":material/description:"),
         page_of("history", _p("page", "History"), ":material/history:"),
     ],

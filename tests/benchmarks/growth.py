@@ -29,7 +29,7 @@ RUNS = {"small model": 0.8, "large model": 1.2}
 JUDGED, MOST = 1_000, 30.0
 PAGES = (
     *("overview", "data", "run", "label", "judge", "judge with grades", "queries"),
-    *("rank_shifts", "latency", "cost", "report", "history"),
+    *("rank_shifts", "latency", "cost", "policy", "report", "history"),
 )
 
 

@@ -219,6 +219,32 @@ def cost() -> dict[str, dict[str, Case]]:
     }
 
 
+# Policy.
+
+LIMITS = pd.DataFrame(
+    [(4.0, 0.5, 0.4, 0.6, 1.0), (20.0, 0.56, nan, nan, 0.4), (300.0, 0.6, 0.5, 0.7, 0.0)],
+    columns=["ms", "mean", "low", "high", "late"],
+)
+
+
+def policy() -> dict[str, dict[str, Case]]:
+    by_time = of(table=LIMITS, x="ms", title="ms", share="late", share_title="late")
+    by_depth = of(table=DEPTHS, x="depth", title="documents", scale="even")
+    return {
+        "quality": {
+            "hostile": of(
+                table=LIMITS, x="ms", title="ms", share="late", share_title=HOSTILE,
+                lines={HOSTILE: 0.5}, marks={HOSTILE: 20.0}, hover=["", "&lt;", ""],
+            ),
+            "by depth, several marks": by_depth
+            | of(lines={"First stage": 0.5}, marks={"best": 10.0, "most": 10.0}, chosen=50.0),
+            "a share below, on a log axis, the chosen between two rows": by_time
+            | of(marks={"target": 500.0}, chosen=77.0, scale="log"),
+            "linear": by_time | of(chosen=20.0),
+        }
+    }  # fmt: skip
+
+
 # Latency.
 
 PAIR = style.marks_in_order(["a", "b"], "a")
@@ -752,7 +778,7 @@ def quality() -> dict[str, dict[str, Case]]:
 @cache
 def examples() -> dict[str, dict[str, Case]]:
     """Return chart → its cases."""
-    return cost() | latency() | ranks() | quality()
+    return cost() | policy() | latency() | ranks() | quality()
 
 
 def _charts() -> Iterator[tuple[str, Callable[..., Drawing]]]:

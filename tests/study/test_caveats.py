@@ -18,7 +18,6 @@ from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.prices import shipped
 from rankdash.features.overview import command_compare, page_verdict
 from rankdash.features.overview.caveats import Caveat, caveats, unknown_tokens
-from rankdash.features.overview.report_systems import board
 from rankdash.features.report.report import PRESETS, Front, html
 from tests.approved import table
 from tests.reporting.reading import Read
@@ -372,15 +371,3 @@ def test_the_most_serious_caveat_comes_first():
     assert [each.code for each in caveats(of, of.challengers[0])] == [
         *("baseline", "unlabelled", "lead", "other_metrics", "price", "timings"),
     ]
-
-
-def test_the_leaderboard_marks_the_fastest_and_cheapest_system_as_good_as_the_best():
-    def marked(study: Study) -> list[tuple[str, str]]:
-        (_column, cells), *_rest = board(study, "p95")
-        return [(cell.value, cell.below.split(": ")[-1])
-                for cell in cells if "as good as the best" in cell.below]  # fmt: skip
-
-    assert marked(as_good()) == [("second", "fastest and cheapest")]
-    assert marked(as_good(money=Money())) == [("second", "fastest")]
-    assert marked(as_good(statistics=FEW)) == []
-    assert b"as good as the best" in html(as_good(), Front())

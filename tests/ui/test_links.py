@@ -101,7 +101,7 @@ def widget(app: AppTest, key: str) -> Any:
     return next((each for each in every if getattr(each, "key", None) == key), None)
 
 
-PAGES = ("overview", "queries", "rank_shifts", "latency", "cost", "history", "report")
+PAGES = ("overview", "queries", "rank_shifts", "latency", "cost", "policy", "history", "report")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -33,6 +33,7 @@ PAGES = (
     "rank_shifts",
     "latency",
     "cost",
+    "policy",
     "report",
     "history",
 )

@@ -40,7 +40,7 @@ from rankdash.core.study import latency
 from rankdash.core.study.cache import part
 from rankdash.core.study.groups import Group, turned
 from rankdash.core.study.headroom import best_of_all
-from rankdash.core.study.leaderboard import Axis, as_good_as_best, standings
+from rankdash.core.study.leaderboard import AXES, Axis, Standing, standings
 from rankdash.core.study.pricing import Bill, bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
@@ -377,10 +377,23 @@ class AsGood(Caveat, code="as_good", section="result", title="as good and cheape
 
     @classmethod
     def of(cls, study: Study, challenger: str) -> Iterator[Self]:
-        best = standings(study)[0].system
-        if best == challenger:
-            marked = as_good_as_best(study)
-            yield from (cls(system, best, axes) for system, axes in marked.items())
+        best, *others = standings(study)
+        if best.system != challenger or study.statistics.equal_margin is None or not others:
+            return
+        comparison = _with_best(study, challenger)
+        as_good = [
+            row
+            for row in others
+            if comparison.row(row.system, study.spec)["verdict"] in ("equal", "identical")
+        ]
+        first: dict[str, tuple[Axis, ...]] = {}
+        for axis in AXES:
+            least = _own_amount(best, axis)
+            amounts = [(_own_amount(row, axis), row.system) for row in as_good]
+            known = [(amount, system) for amount, system in amounts if amount is not None]
+            if least is not None and known and (lowest := min(known))[0] < least:
+                first[lowest[1]] = (*first.get(lowest[1], ()), axis)
+        yield from (cls(system, challenger, axes) for system, axes in first.items())
 
     def label(self, study: Study, fit: Fit = str) -> str:
         if len(self.axes) > 1:
@@ -403,6 +416,20 @@ class AsGood(Caveat, code="as_good", section="result", title="as good and cheape
                 else _("It has the lowest price of these systems.")
             )
         return paragraph([as_good, first])
+
+
+def _own_amount(row: Standing, axis: Axis) -> float | None:
+    """Return a system's latency in milliseconds or its cost; None if the price is an example or the
+    value is uncertain."""
+    example = axis == "cost" and row.cost is not None and row.cost.example
+    return None if example or axis in row.unsure else row.takes(axis)
+
+
+@part("labels", "chosen", "metric", "conventions", "statistics")
+def _with_best(study: Study, best: str) -> Comparison:
+    """Compare the other chosen systems with the best one on the chosen metric."""
+    evaluations = {each: study.evaluations[each] for each in study.chosen}
+    return compare(evaluations, best, study.statistics, measures=[study.measure])
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,7 @@ from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe
 from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study import latency
-from rankdash.core.study.leaderboard import (
-    Axis,
-    Standing,
-    as_good_as_best,
-    known_axes,
-    standings,
-)
+from rankdash.core.study.leaderboard import Axis, Standing, known_axes, standings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.words import prices, targets
@@ -203,7 +197,7 @@ def _columns(study: Study, axis: Axis) -> list[BoardColumn]:
         BoardColumn(
             "system",
             Cell(_p("column", "System"), _("best first")),
-            lambda row: Cell(study.name(row.system), _state(study, row)),
+            lambda row: Cell(study.name(row.system), _state(row)),
             always=True,
         ),
         *(
@@ -449,23 +443,15 @@ def _absence(study: Study, row: Standing, axis: Axis) -> str:
     return prices.lack(row.cost) if row.cost is not None else ""
 
 
-def _state(study: Study, row: Standing) -> str:
+def _state(row: Standing) -> str:
     before = _("before reranking") if row.system == FIRST_STAGE else ""
-    return " · ".join(each for each in (chip(row.kind), before, remarks(study, row)) if each)
+    return " · ".join(each for each in (chip(row.kind), before, failures(row)) if each)
 
 
-def remarks(study: Study, row: Standing) -> str:
-    """Return how many queries of a system failed, and whether it is the fastest or cheapest of the
-    systems that are as good as the best one; "" if neither applies."""
+def failures(row: Standing) -> str:
+    """Return how many queries of a system failed; "" if none did."""
     n = row.failed
-    failed = ngettext("{n} query failed", "{n} queries failed", n) if n else ""
-    as_good = {
-        (): "",
-        ("p95",): _("as good as the best: fastest"),
-        ("cost",): _("as good as the best: cheapest"),
-        ("p95", "cost"): _("as good as the best: fastest and cheapest"),
-    }[as_good_as_best(study).get(row.system, ())]
-    return " · ".join(each for each in (failed, as_good) if each)
+    return ngettext("{n} query failed", "{n} queries failed", n) if n else ""
 
 
 def _price(study: Study, row: Standing) -> Cell:

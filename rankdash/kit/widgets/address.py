@@ -72,6 +72,12 @@ FIELDS: Mapping[str, str | None] = {
     "quality_after": None,
     "per": "month",
     "part": "swings",
+    "section": "policy",
+    "policy_depth": "all",
+    "policy_skip": None,
+    "deadline": None,
+    "floor_alpha": None,
+    "weights": None,
     "across": "searches_per_day",
     "upward": "elasticity",
     "trade": None,
@@ -88,6 +94,7 @@ FIELDS: Mapping[str, str | None] = {
 OF_A_DATA_SET = (
     *("base", "system", "vs", "left", "right", "runs", "q", "doc", "follow", "reader", "row"),
     *("judge", "judge_shown", "segment", "tag", "values", "against", "price", "thousand"),
+    "weights",
 )
 # Fields that are set before a page is drawn, and that are in its address even without a user's
 # choice.

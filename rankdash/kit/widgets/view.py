@@ -43,9 +43,9 @@ _SHORT_NAME = 32
 # The query whose heading is scrolled into view, because a click elsewhere opened it.
 LANDING = "queries.landing"
 # The pages that show one challenger in detail.
-_WITH_FOCUS = ("overview", "queries", "rank_shifts", "cost", "judge")
+_WITH_FOCUS = ("overview", "queries", "rank_shifts", "cost", "policy", "judge")
 # The pages that show only the chosen metric.
-_OF_ONE_METRIC = ("queries", "rank_shifts")
+_OF_ONE_METRIC = ("queries", "rank_shifts", "policy")
 # More would not fit in one line.
 _MOST_BUTTONS, _MOST_NAMED = 4, 2
 
@@ -425,6 +425,11 @@ def _parts() -> dict[str, tuple[tuple[str, str], ...]]:
             (":material/payments:", _("what 1,000 searches cost with each system")),
             (":material/balance:", _("net value and break-even")),
             (":material/tune:", _("which assumption changes the result most")),
+        ),
+        "policy": (
+            (":material/rule_settings:", _("what to deploy, with its quality, latency and price")),
+            (":material/layers:", _("how many documents to rerank, and for which queries")),
+            (":material/download:", _("the policy as a file for your search")),
         ),
         "report": (
             (":material/description:", _("the report: one HTML file that opens without a network")),

@@ -173,7 +173,10 @@ def shown(name, data, lang="en"):
 @pytest.mark.parametrize(
     ("lang", "pages"),
     [
-        ("en", ("overview", "queries", "rank_shifts", "cost", "report", "history", "data")),
+        (
+            "en",
+            ("overview", "queries", "rank_shifts", "cost", "policy", "report", "history", "data"),
+        ),
         ("zh", ("overview",)),
     ],
 )

@@ -66,7 +66,7 @@ def next_of(app):
 def test_with_only_the_first_stage_or_no_system_there_is_one_way_on(sets, monkeypatch):
     went = []
     monkeypatch.setattr(view, "go", went.append)
-    comparing = ["overview", "queries", "rank_shifts", "cost", "report"]
+    comparing = ["overview", "queries", "rank_shifts", "cost", "policy", "report"]
     for each in (*comparing, "latency", "history"):
         alone = page(each, chosen=chosen_in(sets, "alone"))
         assert next_of(alone) == ["Run a reranker"], each
@@ -95,7 +95,7 @@ def test_the_menu_is_in_the_order_of_work_and_the_choices_below_it(app, stored, 
     links = [each.proto.page.rpartition("/")[2] for each in app.sidebar.get("page_link")]
     assert links == [
         *("data", "run", "label", "judge", "", "queries", "rank_shifts", "latency"),
-        *("cost", "report", "history"),
+        *("cost", "policy", "report", "history"),
     ]
     text = page_text(app, sidebar=True).partition("[title]")[0]
     approved(f"pages/sidebar.{lang}", text.replace(stored, "<id>"))

@@ -1,0 +1,216 @@
+"""The quality of a policy by one of its settings: depth, share skipped, deadline or floor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import number
+from rankdash.core.base.i18n import pgettext as _p
+from rankdash.kit.drawing import draw, style
+
+NO_LINES: Mapping[str, float] = {}
+_HEIGHT, _PANEL, _FLAG = 330, 110, 17
+# The share of the height for a second chart below.
+_PART = 0.2
+_MOST_POINTS = 6
+
+
+def _quality_alt(
+    table: pd.DataFrame,
+    metric: str,
+    *,
+    x: str,
+    title: str,
+    lines: Mapping[str, float] = NO_LINES,
+    marks: Mapping[str, float] = NO_LINES,
+    chosen: float | None = None,
+    written: Callable[[float], str] = number,
+) -> str:
+    at = {round(place) for place in np.linspace(0, len(table) - 1, min(len(table), _MOST_POINTS))}
+    points = [
+        _("{mean} at {setting}", mean=style.number(mean), setting=written(setting))
+        for setting, mean in table[[x, "mean"]].iloc[sorted(at)].itertuples(index=False)
+    ]
+    sentences = [
+        _(
+            "{metric} by {setting}: {points}.",
+            metric=metric,
+            setting=title,
+            points=", ".join(points),
+        ),
+        *(f"{name}: {style.number(value)}." for name, value in lines.items()),
+        *(f"{name}: {written(value)}." for name, value in _marked(marks, chosen).items()),
+    ]
+    return " ".join(sentences)
+
+
+@draw.chart(_quality_alt)
+def quality(
+    ink: style.Ink,
+    table: pd.DataFrame,
+    metric: str,
+    *,
+    x: str,
+    title: str,
+    lines: Mapping[str, float] = NO_LINES,
+    marks: Mapping[str, float] = NO_LINES,
+    chosen: float | None = None,
+    share: str = "",
+    share_title: str = "",
+    scale: Literal["linear", "log", "even"] = "linear",
+    written: Callable[[float], str] = number,
+    hover: Sequence[str] = (),
+) -> go.Figure:
+    """Draw the metric with its interval as a band; below it, if requested, a share of the queries.
+
+    table: one row for each setting, ascending: the columns `x`, mean, low, high and `share`. Empty
+        cells are omitted. metric: its title. title: of the horizontal axis. lines: label → metric
+        of a reference, such as the first stage. marks: label → setting, such as a target. chosen:
+        the user's setting. share, share_title: a column from 0 to 1, and its name. scale: "even"
+        spaces the rows evenly. written: formats a setting. hover: more text for each row.
+    """
+    settings = table[x].astype(float).tolist()
+    place = _placed(settings, scale)
+    xs = [place(setting) for setting in settings]
+    mean = table["mean"].tolist()
+    known = table["low"].notna() & table["high"].notna()
+    low, high = table.loc[known, "low"].tolist(), table.loc[known, "high"].tolist()
+    reach = style.reach([*mean, *low, *high, *lines.values()], 0.06, 0.01)
+    top = [0.36, 1.0] if share else [0.0, 1.0]
+    height = _HEIGHT + _PANEL * bool(share)
+    more = [f"<br>{text}" for text in hover] or [""] * len(xs)
+    spans = [
+        f" ({style.number(start)}…{style.number(end)})" if math.isfinite(start + end) else ""
+        for start, end in zip(table["low"], table["high"], strict=True)
+    ]
+    traces = [
+        draw.band(
+            [at for at, has in zip(xs, known, strict=True) if has], low, high, style.BETTER, 0.15,
+            {"width": 0},
+        ),
+        draw.scatter(
+            xs,
+            mean,
+            "lines" if len(xs) > 2 * _MOST_POINTS else "lines+markers",
+            line={"color": style.BETTER, "width": 2.5},
+            marker={"color": style.BETTER, "size": 7},
+            hover=[
+                f"{written(setting)}: {style.short(metric)} {style.number(value)}{span}{text}"
+                for setting, value, span, text in zip(settings, mean, spans, more, strict=True)
+            ],
+        ),
+    ]  # fmt: skip
+    if chosen in settings:
+        ring = draw.marker(ink.text, "circle-open", 16)
+        traces.append(draw.scatter([place(chosen)], [mean[settings.index(chosen)]], "markers",
+                                   marker=ring))  # fmt: skip
+    if share:
+        traces.append(
+            draw.scatter(
+                xs,
+                table[share].tolist(),
+                "lines",
+                yaxis="y2",
+                line={"color": style.FIRST_STAGE, "width": 1.5},
+                hover=[
+                    f"{written(setting)}: {style.short(share_title)} {value:.0%}"
+                    for setting, value in zip(settings, table[share], strict=True)
+                ],
+            )
+        )
+    flagged = _marked(marks, chosen)
+    uprights, labels = _flags(flagged, chosen, place, xs, height, scale, written, ink)
+    names, margin = draw.end_labels(
+        [(name, style.FIRST_STAGE, value) for name, value in lines.items()],
+        (reach[0], reach[1]),
+        height * (top[1] - top[0]) - 60,
+        ink,
+        xref="paper",
+        x=1,
+    )
+    lower = style.axis("", domain=[0.0, _PART], range=[-0.02, 1.02], tickformat=".0%", nticks=3)
+    if share:
+        above = {"yref": "paper", "yanchor": "bottom", "xref": "paper", "xanchor": "left"}
+        names.append(draw.note(0, _PART, style.short(share_title), ink.muted, **above))
+    return style.finish(
+        traces,
+        ink,
+        height,
+        margin={"t": 12 + _FLAG * len(labels), **margin},
+        shapes=[*(draw.target_line(value, ink, "y") for value in lines.values()), *uprights],
+        annotations=[*names, *labels],
+        xaxis={
+            **style.axis(title, anchor="y2" if share else "y"),
+            **_scaled(xs, settings, flagged, scale, written),
+        },
+        yaxis=style.axis(
+            style.short(metric), tickformat=".2f", zeroline=False, range=reach, domain=top
+        ),
+        **({"yaxis2": lower} if share else {}),
+    )
+
+
+def _marked(marks: Mapping[str, float], chosen: float | None) -> dict[str, float]:
+    own = {} if chosen is None else {_p("chart", "chosen"): chosen}
+    return {**marks, **own}
+
+
+def _placed(settings: Sequence[float], scale: str) -> Callable[[float], float]:
+    """Return the position of a setting on the axis; between two rows it is in proportion."""
+    if scale != "even":
+        return float
+    return lambda setting: float(np.interp(setting, settings, range(len(settings))))
+
+
+def _scaled(
+    xs: Sequence[float],
+    settings: Sequence[float],
+    marks: Mapping[str, float],
+    scale: str,
+    written: Callable[[float], str],
+) -> dict[str, object]:
+    if scale == "even":
+        return {"tickvals": list(xs), "ticktext": [written(setting) for setting in settings]}
+    return draw.log_axis(draw.reach([*settings, *marks.values()], 0.02)) if scale == "log" else {}
+
+
+def _flags(
+    marks: Mapping[str, float],
+    chosen: float | None,
+    place: Callable[[float], float],
+    xs: Sequence[float],
+    height: int,
+    scale: str,
+    written: Callable[[float], str],
+    ink: style.Ink,
+) -> tuple[list[style.Trace], list[style.Trace]]:
+    """Return the line of each mark, and its label, which has a separate row above the chart."""
+    lines, labels = [], []
+    middle = place((min(xs) + max(xs)) / 2) if scale == "linear" else sorted(xs)[len(xs) // 2]
+    for row, (name, setting) in enumerate(marks.items()):
+        at, own = place(setting), setting == chosen
+        left = at <= middle
+        ends = {"y1": 1 + (row + 0.8) * _FLAG / (height - 80)}
+        dash, width = ("solid", 2) if own else ("dash", 1)
+        lines.append(draw.upright(at, ink.text, dash, width) | ends)
+        labels.append(
+            draw.note(
+                math.log10(at) if scale == "log" else at,
+                1,
+                f"{style.short(name)}: {style.short(written(setting))}",
+                ink.text,
+                yref="paper",
+                yanchor="bottom",
+                yshift=row * _FLAG - 2,
+                xanchor="left" if left else "right",
+                xshift=3 if left else -3,
+            )
+        )
+    return lines, labels

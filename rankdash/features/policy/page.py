@@ -1,0 +1,40 @@
+"""Page Policy: one section for each choice, and the policy that they make up."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import streamlit as st
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import pgettext as _p
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.features.policy import page_policy
+from rankdash.kit.widgets import pickers
+
+Show = Callable[[Study, str], None]
+
+
+def sections() -> dict[str, tuple[str, Show]]:
+    """Return section → its title, and the function that draws it for a reranker."""
+    return {"policy": (_("The policy"), page_policy.show)}
+
+
+def draw(study: Study, challenger: str) -> None:
+    """Draw the choice of a section, and this section."""
+    if challenger == FIRST_STAGE or study.run(challenger) is None:
+        st.info(_("A policy decides when to rerank. Choose a reranker."), icon=":material/info:")
+        return
+    parts = sections()
+    section = pickers.pick_one(
+        "section",
+        list(parts),
+        functools.partial(st.radio, horizontal=True),
+        default="policy",
+        label=_p("field", "Show"),
+        label_visibility="collapsed",
+        format_func=lambda name: parts[name][0],
+    )
+    parts[section or "policy"][1](study, challenger)

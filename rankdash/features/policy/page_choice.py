@@ -1,0 +1,19 @@
+"""The switch of a section that adds its step to the policy."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rankdash.kit.widgets import pickers
+
+
+def in_policy(field: str, label: str) -> bool:
+    """Draw the switch, and return whether the step is in the policy. field: of the address, "yes"
+    or empty."""
+    return pickers.pick_free(
+        field,
+        st.toggle,
+        lambda value: value == "yes",
+        lambda chosen: "yes" if chosen else None,
+        label=label,
+    )
