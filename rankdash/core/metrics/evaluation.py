@@ -39,6 +39,7 @@ class Evaluation:
         measure has no value for a query ("undefined").
     counts: queries (all rows), one count for each state, tied (queries with equal scores),
         unlabelled (ranked queries without labels, which are not evaluated).
+    stopped: whether its run was stopped by its result.
     """
 
     query_ids: npt.NDArray[np.object_]
@@ -48,6 +49,7 @@ class Evaluation:
     measures: tuple[Measure, ...]
     conventions: Conventions
     counts: Mapping[str, int]
+    stopped: bool = False
 
     def column(self, spec: str | Measure) -> Floats:
         """Return the (Q,) values of one measure.
@@ -125,6 +127,8 @@ def evaluate(
     measures: Sequence[Measure | str],
     conventions: Conventions | None = None,
     left_out: Mapping[str, str] = _NONE_LEFT_OUT,
+    *,
+    stopped: bool = False,
 ) -> Evaluation:
     """Score every labelled query.
 
@@ -132,6 +136,7 @@ def evaluate(
     conventions: must join rankings and labels like the conventions of `judged`.
     left_out: query id → "failed" or "skipped", for queries without a result: they get NaN and that
         state, regardless of `conventions.missing`.
+    stopped: whether the run was stopped by its result.
 
     Raises SpecError for an unknown spec, or conventions that differ from `judged`.
     """
@@ -166,6 +171,7 @@ def evaluate(
         measures=parsed,
         conventions=conventions,
         counts=_counts(judged, states, chosen),
+        stopped=stopped,
     )
 
 

@@ -18,6 +18,7 @@ from rankdash.core.sampling.label_plan import (
     Guess,
     LabelPlan,
 )
+from rankdash.core.statistics.anytime import half_width
 
 # With a normal distribution, the true difference is farther from the estimate in 10 % of cases. In
 # simulations of 500 plans each, for three pairs of systems without a difference and four with one,
@@ -400,7 +401,6 @@ def _chances(drawing: Floats, n: int) -> Floats:
 # and asymptotic confidence sequences; for the draws, Shekhar et al. 2023 (see label_plan.py);
 # Fieller 1954, Some problems in interval estimation.
 
-_RHO = 0.15
 # Without a bound, the last draws, with hardly anything remaining, would outweigh all earlier ones.
 _MOST_WEIGHT = 4.0
 # Draws that agree with their predictions show no spread, so two residuals of size 1 are added.
@@ -502,7 +502,7 @@ def follow(
     each = _draw_weight(remaining)
     weight, noise = np.cumsum(each, axis=-1), np.cumsum((each * remaining) ** 2, axis=-1)
     mean, spread = _mean(first, each), _shared_spread(first, first, each, noise)
-    bound = _bound(weight, noise, alpha)
+    bound = half_width(weight**2 / noise, alpha)
     square = (spread + _UNSEEN * reach / draws) * bound**2
     half = np.sqrt(square)
     low, high = _running_intersection(mean - half, mean + half, looks)
@@ -536,15 +536,8 @@ def _half_width(
 ) -> Floats:
     """Return half the interval after (…) draws: the asymptotic confidence sequence of Waudby-Smith
     et al. with the effective number of draws of equal variance."""
-    half: Floats = np.sqrt(spread + _UNSEEN * reach / draws) * _bound(weight, noise, alpha)
+    half: Floats = np.sqrt(spread + _UNSEEN * reach / draws) * half_width(weight**2 / noise, alpha)
     return half
-
-
-def _bound(weight: Floats, noise: Floats, alpha: float) -> Floats:
-    equal = weight**2 / noise
-    rate = equal * _RHO**2
-    bound: Floats = np.sqrt(2 * (rate + 1) / (equal * rate) * np.log(np.sqrt(rate + 1) / alpha))
-    return bound
 
 
 def _mean(value: Floats, each: Floats) -> Floats:

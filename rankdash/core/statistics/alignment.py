@@ -37,6 +37,7 @@ class Aligned:
     values: (S, Q, M); NaN if a system has no value for a query.
     states: (S, Q, M) index into `metrics.STATES`, or one past its end if a system did not evaluate
         the query.
+    stopped: (S,) whether the run was stopped by its result.
     """
 
     systems: tuple[str, ...]
@@ -45,6 +46,7 @@ class Aligned:
     conventions: Conventions
     values: Floats
     states: Codes
+    stopped: Flags
 
     @cached_property
     def known(self) -> Flags:
@@ -147,6 +149,7 @@ def align(
         conventions=reference.conventions,
         values=values,
         states=states,
+        stopped=np.array([evaluations[name].stopped for name in systems]),
     )
 
 

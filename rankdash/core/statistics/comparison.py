@@ -21,6 +21,7 @@ from rankdash.core.base.rules import (
 from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 from rankdash.core.statistics.alignment import Aligned, align, direction, reason_counts
+from rankdash.core.statistics.anytime import AnytimeSettings
 from rankdash.core.statistics.inference import (
     ROUNDING,
     corrected_by_family,
@@ -70,6 +71,9 @@ class Comparison:
     (`planning.QueryPlan`), NaN if no number would or it is unknown. Both at planned_level, the
     level that a correction leaves to each comparison (Bonferroni's, the strictest).
     - verdict: its kind.
+
+    If the run of the system or the baseline was stopped by its result, all intervals are
+    anytime-valid, and p, smallest_detectable and more_queries are NaN.
 
     With fewer than `FEWEST_QUERIES` values, intervals are NaN, and with fewer pairs, the test and
     smallest_detectable. The baseline's own rows have delta 0 and the verdict "baseline".
@@ -232,9 +236,20 @@ def compare(
         )
         for mean, change, end in zip(means_in, changes_in, (-np.inf, np.inf), strict=True)
     )
-    bounds = intervals(columns, settings, again=True, possible=(limits[0], limits[1]))
+    anytime = np.concatenate(
+        [
+            aligned.stopped.repeat(width),
+            (aligned.stopped[1:] | aligned.stopped[0]).repeat(width),
+            np.zeros(len(among), dtype=bool),
+        ]
+    )
+    bounds = _intervals(columns, anytime, settings, (limits[0], limits[1]))
     low, high = (ends[: split + size] for ends in bounds)
-    raw = p_values(columns[:, split:], settings, again=True)[:size].reshape(shape)
+    raw = p_values(columns[:, split:], settings, again=True)
+    if anytime.any():
+        chosen = np.flatnonzero(anytime[split:])
+        raw[chosen] = p_values(columns[:, split + chosen], AnytimeSettings.of(settings))
+    raw = raw[:size].reshape(shape)
     raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan
     after_correction, comparisons = corrected_by_family(raw, settings)
     deltas = _Deltas(
@@ -277,7 +292,9 @@ def mean_intervals(
     common = np.where(np.isnan(aligned.values).any(axis=0), np.nan, aligned.values)
     columns = common.transpose(1, 0, 2).reshape(queries, systems * measures)
     possible = [np.tile(end, systems) for end in _possible(aligned.measures)[0]]
-    low, high = intervals(columns, settings, again=True, possible=(possible[0], possible[1]))
+    # A stopped run decides which queries count, so the other means depend on its result too.
+    anytime = np.full(columns.shape[1], aligned.stopped.any())
+    low, high = _intervals(columns, anytime, settings, (possible[0], possible[1]))
     known = ~np.isnan(columns)
     n = known.sum(axis=0)
     with np.errstate(invalid="ignore"):
@@ -300,6 +317,19 @@ def _possible(measures: Sequence[Measure]) -> tuple[Floats, Floats]:
         np.array([each.metric.range for each in measures]).T,
         np.array([each.changes for each in measures]).T,
     )
+
+
+def _intervals(
+    columns: Floats, anytime: Flags, settings: StatisticsSettings, possible: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """Return `intervals` of columns, anytime-valid ones if `anytime` (C,) is set."""
+    low, high = intervals(columns, settings, again=True, possible=possible)
+    if anytime.any():
+        ends = possible[0][anytime], possible[1][anytime]
+        low[anytime], high[anytime] = intervals(
+            columns[:, anytime], AnytimeSettings.of(settings), possible=ends
+        )
+    return low, high
 
 
 def _differences(after: Floats, before: Floats) -> Floats:
@@ -416,6 +446,9 @@ def _change(
     """Return the columns that compare system `s` with the baseline on measure `m`, and the facts
     for its verdict."""
     place = s - 1, m
+    stopped = bool(aligned.stopped[0] or aligned.stopped[s])
+    if stopped:
+        settings = AnytimeSettings.of(settings)
     both = sides[0].known[m] & sides[1].known[m]
     changes = deltas.values[s - 1, m][both]
     before, after = (_mean(side.values[m][both]) for side in sides)
@@ -443,6 +476,9 @@ def _change(
         "smallest_detectable": detectable if detectable <= room else np.nan,
         "planned_level": level,
     }
+    if stopped:
+        # Values for a fixed number of queries.
+        columns |= dict.fromkeys(("p", "p_corrected", "smallest_detectable"), np.nan)
     facts = Facts(
         baseline=aligned.systems[0],
         challenger=aligned.systems[s],
@@ -467,8 +503,9 @@ def _change(
         quality=aligned.measures[m].metric.measures_quality,
         fewest=settings.fewest_queries(comparisons),
         margin=_margin(changes, settings, level, aligned.measures[m]),
+        stopped=stopped,
     )
-    if decide(facts) != "unproven":
+    if stopped or decide(facts) != "unproven":
         return columns, facts
     planned = plan(
         changes,

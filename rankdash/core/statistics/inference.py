@@ -13,6 +13,7 @@ import numpy as np
 
 from rankdash.core.base.rules import FEWEST_QUERIES, RESAMPLES, SEED, Correction, StatisticsSettings
 from rankdash.core.data.arrays import Floats, Integers
+from rankdash.core.statistics.anytime import AnytimeSettings, anytime_interval, anytime_p
 from rankdash.core.statistics.bootstrap import (
     TIE,
     Columns,
@@ -113,6 +114,9 @@ def intervals(
     interval of a column times -1 is its mirror image. again: whether to cache the results.
     possible: the lowest and the highest possible mean, of all or of each; ends are clipped to them.
     """
+    if isinstance(settings, AnytimeSettings):
+        low, high = anytime_interval(columns, settings.level)
+        return np.clip(low, *possible), np.clip(high, *possible)
     low, high = np.full((2, columns.shape[1]), np.nan)
     known = ~np.isnan(columns)
     sizes, changed = known.sum(axis=0), (known & (np.abs(columns) > ROUNDING)).sum(axis=0)
@@ -162,10 +166,12 @@ def relative_interval(
     if math.isnan(low):
         return low, high
     plain = np.array([low, high]) / before.mean()
-    if settings.interval in ("skew-t", "t"):
+    anytime = isinstance(settings, AnytimeSettings)
+    if anytime or settings.interval in ("skew-t", "t"):
         ratio = change.mean() / before.mean()
-        rest = ratio + (change - ratio * before) / before.mean()
-        return _agreeing(_intervals(rest[:, None], settings)[:, 0], plain)
+        rest = (ratio + (change - ratio * before) / before.mean())[:, None]
+        drawn = anytime_interval(rest, settings.level) if anytime else _intervals(rest, settings)
+        return _agreeing(drawn[:, 0], plain)
     turned, sign = Columns.oriented(change[:, None])
     order = np.argsort(change * sign[0], kind="stable")
     means = bootstrap_means(
@@ -196,6 +202,8 @@ def _agreeing(bootstrapped: Floats, plain: Floats) -> tuple[float, float]:
 def p_values(columns: Floats, settings: StatisticsSettings, *, again: bool = False) -> Floats:
     """Return the (C,) p values of columns (n, C) of differences; NaN for too few. again: as for
     `intervals`."""
+    if isinstance(settings, AnytimeSettings):
+        return anytime_p(columns)
     p = np.full(columns.shape[1], np.nan)
     enough = np.flatnonzero((~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES)
     if not len(enough):

@@ -156,6 +156,7 @@ class Facts:
     plan: QueryPlan | None = None
     fewest: int = FEWEST_QUERIES
     margin: Margin | None = None
+    stopped: bool = False
 
 
 def relative_change(delta: float, before: float) -> float:
@@ -202,7 +203,8 @@ def is_below_minimum(high: float, before: float, worthwhile: float | None) -> bo
 def verdict_on(facts: Facts) -> Verdict:
     """Return the verdict with its sentence."""
     kind = decide(facts)
-    return Verdict(kind, _template(kind, facts), _advice(kind, facts), _params(facts))
+    advice = (*_advice(kind, facts), *((_ANYTIME,) if facts.stopped else ()))
+    return Verdict(kind, _template(kind, facts), advice, _params(facts))
 
 
 def is_proven(low: float, high: float, p: float, level: float) -> bool:
@@ -322,6 +324,10 @@ _MORE_OR_MANY = (
 _CORRECTED = (
     "These numbers use the stricter level that the correction for {comparisons} comparisons "
     "requires."
+)
+_ANYTIME = (
+    "The run was stopped by its result, so the interval is anytime-valid, and wider "
+    "than for a fixed number of queries."
 )
 _NONE = (
     "More queries like these are unlikely to give a conclusive result: the true change may well be "
