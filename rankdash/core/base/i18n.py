@@ -376,6 +376,7 @@ REASON_TEMPLATES = (
     "{why}, and the endpoint returned no token probabilities",
     "no candidates",
     "not in the sample",
+    "not scored: the result was conclusive",
     "the query has no text",
     "the document has no text",
     "not graded yet",

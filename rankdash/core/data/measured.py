@@ -57,6 +57,23 @@ class Level:
 
 
 @dataclass(frozen=True)
+class Stopped:
+    """Record of a run that was stopped by its result: the change of the metric against the
+    first stage was conclusive.
+
+    scored, planned: numbers of queries. seed: of the random order in which they were scored.
+    metric, conventions, level: by which the change was conclusive.
+    """
+
+    scored: int
+    planned: int
+    seed: int
+    metric: str
+    conventions: dict[str, bool | int | float | str | None]
+    level: float
+
+
+@dataclass(frozen=True)
 class Measured:
     """Times and counts of a run. Cached scores are not included in the times.
 
@@ -86,6 +103,7 @@ class Measured:
     textless_pairs: pairs whose document has no text. without_text: how they were treated.
     requests: requests to other machines, counting each attempt. refused: requests refused because
         of a rate limit (status 429).
+    stopped: None if all planned queries were scored.
     """
 
     pairs: int = 0
@@ -111,6 +129,7 @@ class Measured:
     without_text: WithoutText = "exclude"
     requests: int = 0
     refused: int = 0
+    stopped: Stopped | None = None
 
     @property
     def refused_share(self) -> float:

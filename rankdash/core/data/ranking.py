@@ -40,7 +40,7 @@ from rankdash.core.data.arrays import (
     sort_pairs,
     tied_groups,
 )
-from rankdash.core.data.measured import Measured
+from rankdash.core.data.measured import Measured, Stopped
 
 
 def _tie_order(
@@ -461,6 +461,11 @@ class Run:
     def shipped(self) -> bool:
         """True if the run came with a sample, so that it was measured on another machine."""
         return SHIPPED_WITH in self.machine
+
+    @property
+    def stopped(self) -> Stopped | None:
+        """The record of a run that was stopped by its result; None for other runs."""
+        return None if self.measured is None else self.measured.stopped
 
     @cached_property
     def left_out(self) -> dict[str, str]:

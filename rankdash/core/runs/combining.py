@@ -21,6 +21,7 @@ import pandas as pd
 from rankdash.core.base.errors import DataError, Phrase, SettingError
 from rankdash.core.base.files import guarded
 from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import QueryState, Ranking, Run, digest
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.fusion import fuse as fuse_rankings
@@ -44,7 +45,8 @@ def fuse(dataset: Dataset, parts: Sequence[CombinedRun], how: Fusion, name: str)
     the first part.
 
     A query that failed in a part fails, with that part's reason; a query that is missing from a
-    part is skipped, because an incomplete fusion would be misleading. No latency is stored, because
+    part is skipped, because an incomplete fusion would be misleading. If a part was stopped by its
+    result, so was the fusion. No latency is stored, because
     none was measured: `with_times_of` derives it from the parts.
 
     Raises SettingError for fewer than two parts or wrong weights, and DataError if no query is in
@@ -65,6 +67,7 @@ def fuse(dataset: Dataset, parts: Sequence[CombinedRun], how: Fusion, name: str)
         "part_ids": ", ".join(part.run.id if part.run else FIRST_STAGE for part in parts),
     }
     wish = (dataset.id, KIND, name, repr(sorted(settings.items())))
+    stopped = [part.run.stopped for part in parts if part.run is not None and part.run.stopped]
     return Run(
         id=digest(text.encode("utf-8", "surrogatepass") for text in wish),
         name=name,
@@ -74,6 +77,7 @@ def fuse(dataset: Dataset, parts: Sequence[CombinedRun], how: Fusion, name: str)
         queries=_queries(dataset, parts, set(ranking.query_ids)),
         settings=settings,
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        measured=Measured(stopped=stopped[0]) if stopped else None,
     )
 
 

@@ -21,6 +21,7 @@ from rankdash.core.rerankers import Reranker, create, get
 from rankdash.core.rerankers.remote.connection import Place
 from rankdash.core.runs.on_ray.cluster import Actors, allowed_address, refuse_elsewhere
 from rankdash.core.runs.plan import Timing
+from rankdash.core.runs.stopping import StopRule
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import Explanations
@@ -33,6 +34,7 @@ __all__ = [
     "JobRow",
     "JobState",
     "Stage",
+    "StopRule",
     "Timing",
     "WorkerProcess",
     "any_waits",
@@ -44,6 +46,7 @@ __all__ = [
     "resume",
     "retry",
     "retryable",
+    "stop_when_conclusive",
     "submit",
     "unreadable",
 ]
@@ -61,6 +64,7 @@ class JobRequest:
     actors: for a run on the Ray cluster that the server allows; None to run on this machine.
     fused: the name of a second run, the reciprocal rank fusion of this run with the first stage;
         None without one.
+    stop: the rule by which the run may stop by its result; None without one.
     """
 
     dataset_id: str
@@ -75,6 +79,7 @@ class JobRequest:
     grid: str | None = None
     actors: Actors | None = None
     fused: str | None = None
+    stop: StopRule | None = None
 
 
 def check(reranker: str, settings: Mapping[str, str | int | float | bool]) -> Reranker:
@@ -124,6 +129,7 @@ def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None)
         grid=request.grid,
         actors=None if request.actors is None else request.actors.as_dict(),
         fused=request.fused,
+        stop=None if request.stop is None else request.stop.as_dict(),
         job_id=job_id,
     )
 
@@ -150,6 +156,11 @@ def cancel(workspace: Workspace, job_id: str) -> None:
     """Stop a job. A queued job is cancelled immediately, a running one after its current query; its
     results are stored, and `resume` continues from them."""
     Queue(workspace).cancel(job_id)
+
+
+def stop_when_conclusive(workspace: Workspace, job_id: str) -> None:
+    """Stop a running job at its next conclusive look; its run has the queries scored until then."""
+    Queue(workspace).stop_when_conclusive(job_id)
 
 
 def resume(workspace: Workspace, job_id: str) -> None:

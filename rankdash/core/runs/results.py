@@ -96,6 +96,27 @@ def _calls(text: object) -> tuple[Call, ...]:
     return tuple(Call(**call) for call in json.loads(text)) if isinstance(text, str) else ()
 
 
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """The list of one query. scored: the query, its documents and their scores. order: (n,) indices
+    of the reranked candidates. below: number of candidates below them."""
+
+    scored: tuple[str, list[str], list[float]]
+    order: npt.NDArray[np.intp]
+    below: int
+
+
+def ranked(dataset: Dataset, planned: Plan, result: QueryResult) -> Ranked:
+    """Return the list of a done query: documents by score, equal scores in first-stage order; the
+    candidates below follow in first-stage order without a score."""
+    query, docs = result.query_id, planned.documents[result.query_id]
+    order = np.argsort(-result.scores, kind="stable")
+    scored, candidates = set(docs), dataset.candidates.documents_of(query)[0]
+    below = [doc for doc in candidates if doc not in scored]
+    scores = [*result.scores[order].tolist(), *[math.nan] * len(below)]
+    return Ranked((query, [docs[place] for place in order] + below, scores), order, len(below))
+
+
 def assemble(
     dataset: Dataset,
     reranker: Reranker,
@@ -107,8 +128,7 @@ def assemble(
 ) -> Run:
     """Return the run of a plan from the results of all its queries.
 
-    Reranked documents are sorted by score, equal scores in first-stage order; the candidates below
-    follow in first-stage order without a score. The run has the name of the reranker, and its id
+    The run has the name of the reranker, and its id
     depends only on the request.
     """
 
@@ -116,16 +136,13 @@ def assemble(
     full: list[Counts] = []
 
     def lists() -> Iterator[tuple[str, list[str], list[float]]]:
-        for query, docs in planned.documents.items():
+        for query in planned.documents:
             result = results[query]
             if result.state == "done":
-                order = np.argsort(-result.scores, kind="stable")
-                scored, candidates = set(docs), dataset.candidates.documents_of(query)[0]
-                below = [doc for doc in candidates if doc not in scored]
-                ranked = [docs[place] for place in order] + below
-                read.append(_ranked(result.read, order, len(below)))
-                full.append(_ranked(result.full, order, len(below)))
-                yield query, ranked, [*result.scores[order].tolist(), *[math.nan] * len(below)]
+                one = ranked(dataset, planned, result)
+                read.append(_ranked(result.read, one.order, one.below))
+                full.append(_ranked(result.full, one.order, one.below))
+                yield one.scored
 
     skipped = {query: QueryResult(query, "skipped", why) for query, why in planned.skipped.items()}
     every = {**skipped, **results}

@@ -26,6 +26,7 @@ from rankdash.core.runs.concurrency import load_average, measure, threads_of
 from rankdash.core.runs.plan import Plan, Timing, plan, random_order
 from rankdash.core.runs.results import QueryResult, assemble, still_good
 from rankdash.core.runs.scoring import OptionalCache, Requests, Scoring, Spread
+from rankdash.core.runs.stopping import Watch
 
 # Work lost by a kill: at most the results since the last batch.
 BATCH_SECONDS = 1.0
@@ -53,6 +54,7 @@ def rerank(
     capabilities: Capabilities = Capabilities(),  # noqa: B008 - it is frozen
     timing: Timing = Timing(),  # noqa: B008 - it is frozen
     cache: OptionalCache | None = None,
+    watch: Watch | None = None,
     on_step: Callable[[base.Step], object] = lambda step: None,
     on_prepared: Callable[[], object] = lambda: None,
     on_loaded: Callable[[float], None] = lambda load_ms: None,
@@ -71,6 +73,8 @@ def rerank(
     timing: measurements besides the scores.
     cache: score cache across runs; used only if the capabilities and the reranker's fingerprint
         allow it.
+    watch: of this plan and the seed of `timing`, for a run that may stop by its result;
+        None for other runs.
     on_step: called when a step of the preparation begins.
     on_prepared: called when the reranker is prepared and before its first score.
     on_loaded: called with the cold start in milliseconds: loading and the first call, whose result
@@ -82,7 +86,7 @@ def rerank(
     clock, cpu_clock: a monotonic clock, and one of the CPU time of this process, in nanoseconds.
 
     Every query of the data set has a row in the result: done, failed with its reason, or skipped
-    because it has no candidates or was not requested.
+    because it has no candidates, was not requested, or the run stopped because of its result.
 
     Raises UnavailableError if the reranker is unavailable, SettingError for arguments that `plan`
     refuses and for concurrent clients of a cluster, and Cancelled.
@@ -100,9 +104,17 @@ def rerank(
         without_text=without_text,
     )
     results = still_good(done, planned)
-    remaining = [query for query in planned.documents if query not in results]
+    order: Iterable[str] = planned.documents
+    if watch is not None:
+        order = watch.order
+        watch.add(results.values())
+    remaining = [query for query in order if query not in results]
+
+    def stopped() -> bool:
+        return bool(remaining) and watch is not None and watch.stopped
+
     load_ms, measured = math.nan, Measured()
-    if remaining or (timing.concurrency and planned.documents):
+    if (remaining or (timing.concurrency and planned.documents)) and not stopped():
         work = _Work(
             reranker,
             capabilities,
@@ -110,7 +122,7 @@ def rerank(
             Requests(dataset, planned, capabilities.needs_text),
             planned,
             cache,
-            cancelled,
+            lambda: cancelled() or stopped(),
             (clock, cpu_clock),
         )
         load_start = load_average()
@@ -119,15 +131,21 @@ def rerank(
         on_loaded(load_ms)
         for batch in work.batches():
             results |= {result.query_id: result for result in batch}
+            if watch is not None:
+                watch.add(batch)
             on_batch(batch)
-        if len(results) < len(planned.documents):
+        complete = len(results) == len(planned.documents)
+        if cancelled() or not (complete or stopped()):
             raise Cancelled
-        if timing.concurrency:
+        if timing.concurrency and complete:
             on_timing()
-        levels = work.throughput()
+        levels = work.throughput() if complete else ()
         measured = replace(
             work.measured(), throughput=levels, load_start=load_start, load_end=load_average()
         )
+    if watch is not None and len(results) < len(planned.documents):
+        planned, results = watch.scored(results)
+        measured = replace(measured, stopped=watch.record())
     return assemble(dataset, reranker, depth, planned, results, load_ms, measured)
 
 

@@ -16,7 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from rankdash.core.runs.results import (
 )
 from rankdash.core.runs.runner import Cancelled, rerank
 from rankdash.core.runs.scoring import OptionalCache
+from rankdash.core.runs.stopping import StopRule, Watch
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import Ending, Explanations
@@ -86,6 +87,7 @@ class Attempt:
         self._pace = Pace()
         self._pairs: dict[str, int] = {}
         self._computed = "{}"
+        self._watch: Watch | None = None
         self._progress = Progress(stage="loading", load_ms=job.load_ms)
 
     def run(self) -> None:
@@ -125,6 +127,10 @@ class Attempt:
             needs_text=capabilities.needs_text,
             without_text=job.without_text,
         )
+        timing = Timing.from_mapping(job.timing)
+        if job.stop is not None:
+            rule = StopRule.from_mapping(job.stop)
+            self._watch = Watch(dataset, planned, rule, timing.seed)
         self._pairs = {query: len(docs) for query, docs in planned.documents.items()}
         self._progress = replace(
             self._progress, total=len(planned.documents), pairs_total=planned.pairs
@@ -152,8 +158,9 @@ class Attempt:
                 without_text=job.without_text,
                 done=completed,
                 capabilities=capabilities,
-                timing=Timing.from_mapping(job.timing),
+                timing=timing,
                 cache=OptionalCache(workspace),
+                watch=self._watch,
                 on_step=lambda step: self._report(stage=step),
                 on_prepared=prepared,
                 on_loaded=self._loaded,
@@ -181,6 +188,11 @@ class Attempt:
         return on_ray(made, get(job.reranker), allowed_address(), Actors(**job.actors))
 
     def _report(self, **changes: Any) -> None:
+        if self._watch is not None:
+            changes["look"] = self._watch.look.as_dict()
+            # A user may have decided to stop, or deleted the job.
+            with suppress(StoreError):
+                self._watch.rule = StopRule.from_mapping(self._queue.row(self._job.id).stop or {})
         self._progress = replace(self._progress, **changes)
         self._queue.progress(self._job.id, self._owner, self._progress)
 

@@ -188,7 +188,7 @@ def equal_recall(study: Study, system: str, passages: int) -> int | None:
     values = after.values
     if not len(values) or np.isnan(values).all():
         return None
-    low, _high = intervals(values, study.statistics)
+    low, _high = intervals(values, study.rules(system))
     limits = {measure.k or 0: float(low[at]) for at, measure in enumerate(after.measures)}
     return equal_recall_depth(limits, before.mean(before.measures[-1]))
 
@@ -237,7 +237,7 @@ def _depths(study: Study, timed: Key) -> Depths | None:
         study.conventions,
         depths_for(cuts.deepest, run.depth),
         study.excluded(system),
-        study.statistics,
+        study.rules(system),
         full_gain_proven=first_stage_kind(study, system) in ("better", "small"),
     )
     at = (latency_at(run.queries, int(each)) if each else 0.0 for each in curve.table["depth"])
@@ -345,7 +345,7 @@ def _relative_interval(study: Study, system: str) -> tuple[float, float]:
     pairs = study.pairs(system)
     before, change = (pairs[each].to_numpy(dtype=np.float64) for each in ("before", "delta"))
     both = ~np.isnan(before) & ~np.isnan(change)
-    return relative_interval(before[both], change[both], study.statistics)
+    return relative_interval(before[both], change[both], study.rules(study.baseline, system))
 
 
 def _measured(row: pd.Series, value: float, interval: tuple[float, float]) -> MeasuredChange:
@@ -411,7 +411,7 @@ def figures(study: Study, system: str, specs: tuple[str, ...]) -> dict[str, Reac
     evaluation, best = study.evaluate(system, specs), headroom.best_of_all(study, specs)
     low, high = intervals(
         evaluation.values,
-        study.statistics,
+        study.rules(system),
         possible=tuple(np.array([each.metric.range for each in evaluation.measures]).T),
     )
     places = {query: place for place, query in enumerate(best.query_ids)}

@@ -29,6 +29,7 @@ from rankdash.core.metrics import (
 )
 from rankdash.core.metrics import parse_measure as parse
 from rankdash.core.statistics.alignment import paired
+from rankdash.core.statistics.anytime import AnytimeSettings
 from rankdash.core.statistics.comparison import Comparison, compare, mean_intervals
 from rankdash.core.study.cache import Cache, Key, Made, part
 from rankdash.core.study.groups import DERIVED_SEGMENTS, by_segment, of_texts, of_values
@@ -172,6 +173,17 @@ class Study:
         run = self.run(system)
         return {} if run is None else run.left_out
 
+    def stopped(self, system: str) -> bool:
+        """Return whether the run of a system was stopped by its result."""
+        run = self.run(system)
+        return run is not None and run.stopped is not None
+
+    def rules(self, *systems: str) -> StatisticsSettings:
+        """Return the settings of intervals and tests of values of these systems: anytime-valid if a
+        run was stopped by its result."""
+        stopped = any(map(self.stopped, systems))
+        return AnytimeSettings.of(self.statistics) if stopped else self.statistics
+
     def failures(self, system: str) -> pd.DataFrame:
         """Return query_id and reason of every failed query."""
         run = self.run(system)
@@ -272,8 +284,10 @@ class Study:
 
     @part("labels", "conventions")
     def _evaluated(self, system: str, specs: tuple[str, ...]) -> Evaluation:
-        rules, excluded = self.conventions, self.excluded(system)
-        return self.of_judged(system, lambda judged: evaluate(judged, [*specs], rules, excluded))
+        rules, excluded, stopped = self.conventions, self.excluded(system), self.stopped(system)
+        return self.of_judged(
+            system, lambda judged: evaluate(judged, specs, rules, excluded, stopped=stopped)
+        )
 
     @cached_property
     def evaluations(self) -> dict[str, Evaluation]:
@@ -399,7 +413,7 @@ class Study:
         return by_segment(
             self.pairs(challenger),
             self.grouping(segment),
-            self.statistics,
+            self.rules(self.baseline, challenger),
             order=() if provided else order,
             possible=self.measure.changes,
         )

@@ -521,3 +521,10 @@ def what_a_judge_that_dies_was_asking(db: sqlite3.Connection) -> None:
 def jobs_with_a_fused_run(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE jobs ADD COLUMN fused TEXT")
     checksums.seal(db, "jobs")
+
+
+@migration
+def jobs_that_stop_by_their_result(db: sqlite3.Connection) -> None:
+    for name in ("stop", "look"):
+        db.execute(f"ALTER TABLE jobs ADD COLUMN {name} TEXT")
+    checksums.seal(db, "jobs")

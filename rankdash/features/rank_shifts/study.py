@@ -96,4 +96,4 @@ def skipping(study: Study, challenger: str, margin: Margin, k: int, tolerance: f
 def _rules(study: Study, challenger: str, margin: Margin, k: int) -> RuleCosts:
     pairs = against_first_stage(study, challenger)
     gaps = margins(study, FIRST_STAGE, k)[margin]
-    return rules_on(pairs, gaps, study.statistics, possible=study.measure.changes)
+    return rules_on(pairs, gaps, study.rules(challenger), possible=study.measure.changes)

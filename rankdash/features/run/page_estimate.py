@@ -61,25 +61,37 @@ def say(
 
     runs: settings and depth of each run of that kind.
     """
-    if kind.estimate is None or kind.key is None:
+    if kind.key is None:
         return
     try:
         places = [kind.key(settings) for settings, _depth in runs]
         if not places or places[0] is None:
             return
         host = urlsplit(places[0].base_url).netloc
-        each = [
-            cache(
-                ("estimate", dataset_id, kind.name, tuple(settings.items()), depth, queries),
-                partial(_estimate, dataset_id, kind, settings, depth, queries),
-            )
-            for settings, depth in runs
-        ]
     except RankdashError:
         # The form shows what is wrong with the settings.
         return
-    total = sum(each, Estimate(0, 0.0, 0.0, 0.0))
+    each = [cost(dataset_id, kind, settings, depth, queries) for settings, depth in runs]
+    known = [estimate for estimate in each if estimate is not None]
+    if not known or len(known) < len(each):
+        return
+    total = sum(known, Estimate(0, 0.0, 0.0, 0.0))
     st.caption(" · ".join([_p("reranker", kind.title), *scenario.parts(total, host)]))
+
+
+def cost(
+    dataset_id: str, kind: RerankerKind, settings: Settings, depth: int | None, queries: int
+) -> Estimate | None:
+    """Return the estimate of a run; None if its kind calls no service, or for invalid settings."""
+    if kind.estimate is None:
+        return None
+    try:
+        return cache(
+            ("estimate", dataset_id, kind.name, tuple(settings.items()), depth, queries),
+            partial(_estimate, dataset_id, kind, settings, depth, queries),
+        )
+    except RankdashError:
+        return None
 
 
 def _estimate(

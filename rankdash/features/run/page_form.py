@@ -38,8 +38,9 @@ from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import JobRequest, Timing
 from rankdash.core.runs.on_ray.cluster import Actors
 from rankdash.core.runs.plan import DEPTH, Variant
-from rankdash.features.run import page_estimate, page_jobs
+from rankdash.features.run import page_estimate, page_jobs, page_stop
 from rankdash.features.run.page_estimate import FormPlan, Wish
+from rankdash.features.run.page_stop import Stopping
 from rankdash.features.run.page_variants import draw_variants, variant_words
 from rankdash.kit.widgets import dialogs, pickers, redraw, settings_form, stored
 from rankdash.kit.widgets.cache import cache
@@ -111,6 +112,7 @@ def draw(dataset_id: str) -> None:
         for name in chosen
         for variant in requested[name]
     ]
+    stopping = page_stop.choose(dataset_id, wishes)
     fused = st.checkbox(
         _("Also fuse each run with the first stage (RRF)"),
         preselected.fused,
@@ -140,7 +142,7 @@ def draw(dataset_id: str) -> None:
             redraw.hold()
             st.error(text, icon=":material/key_off:")
         if not no_key:
-            _start(dataset_id, wishes, timing, without_text, actors, fused=fused)
+            _start(dataset_id, wishes, timing, without_text, actors, stopping, fused=fused)
 
 
 def _draw_settings(
@@ -315,6 +317,7 @@ def _start(
     timing: Timing,
     without_text: WithoutText,
     actors: Actors | None = None,
+    stopping: Stopping = "never",
     *,
     fused: bool = False,
 ) -> None:
@@ -346,6 +349,7 @@ def _start(
                     if page_estimate.calls_out(wish.kind, wish.variant.settings)
                     else actors,
                     fused=_("{name} + first stage (RRF)", name=name) if fused else None,
+                    stop=page_stop.rule(dataset_id, wish, stopping),
                 ),
                 job_id,
             )

@@ -27,6 +27,7 @@ from rankdash.core.rerankers import get
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import LIVE, JobRow
 from rankdash.core.runs.on_ray.cluster import ACTOR_SETTINGS, LOCAL, Actors, allowed_address
+from rankdash.features.run import page_stop
 from rankdash.kit.widgets import address, dialogs, settings_form, view
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.run_records import reranker_title
@@ -116,6 +117,7 @@ def _draw_grid(rows: Sequence[JobRow]) -> None:
                 for row in live:
                     jobs.cancel(workspace(), row.id)
                 st.rerun(scope="fragment")
+            page_stop.draw_look(running)
         for row in stopped:
             text.write(f"{markdown_safe(row.name, 80)} · {_state(row)}")
             if row.error is not None:
@@ -201,6 +203,7 @@ def _draw_job(row: JobRow) -> None:
             ):
                 jobs.cancel(workspace(), row.id)
                 st.rerun(scope="fragment")
+            page_stop.draw_look(row)
             return
         if row.error is not None:
             text.error(markdown_safe(problem_text(row.error), 500), icon=":material/error:")

@@ -64,6 +64,9 @@ class JobRow:
     grid: the id that the variants of one request share; None for a single job.
     actors: of a job on a Ray cluster, the number and size of its actors; None for this machine.
     fused: the name of a second run, the fusion with the first stage; None without one.
+    stop: the rule by which it may stop because of its result, as in
+        `rankdash.core.runs.stopping.StopRule`; None without one.
+    look: the interim result of this rule, as in `rankdash.core.runs.stopping.Look`; None before it.
     cancelling: whether it is being cancelled.
     done, failed, total: queries. pairs_done, pairs_total: (query, document) pairs.
     rate_pairs_s, seconds_left: of the current scoring; None if not known.
@@ -85,6 +88,8 @@ class JobRow:
     grid: str | None
     actors: Mapping[str, Any] | None
     fused: str | None
+    stop: Mapping[str, Any] | None
+    look: Mapping[str, Any] | None
     state: State
     stage: Stage
     cancelling: bool
@@ -130,6 +135,7 @@ class Progress:
     load_ms: float | None = None
     requests: int = 0
     refused: int = 0
+    look: Mapping[str, Any] | None = None
 
 
 def new_id() -> str:
@@ -165,6 +171,7 @@ class Queue(Leases["JobRow"]):
         grid: str | None = None,
         actors: Mapping[str, Any] | None = None,
         fused: str | None = None,
+        stop: Mapping[str, Any] | None = None,
         job_id: str | None = None,
     ) -> str:
         """Add a job at the end of the queue; return its id, which its run will have too."""
@@ -186,6 +193,7 @@ class Queue(Leases["JobRow"]):
                 "grid": grid,
                 "actors": None if actors is None else json.dumps(dict(actors)),
                 "fused": fused,
+                "stop": None if stop is None else json.dumps(dict(stop)),
                 "created": created,
                 "queued": created,
             }
@@ -195,10 +203,19 @@ class Queue(Leases["JobRow"]):
     def progress(self, job_id: str, owner: Owner, progress: Progress) -> None:
         """Store the progress of the job; do nothing if the owner no longer owns it."""
         # A resumed job shows its previous cold start until there is another.
-        values = {**vars(progress)}
+        look = None if progress.look is None else json.dumps(dict(progress.look))
+        values = {**vars(progress), "look": look}
         if progress.load_ms is None:
             del values["load_ms"]
         self._update_owned(job_id, owner, **values)
+
+    def stop_when_conclusive(self, job_id: str) -> None:
+        """Let a job that may stop because of its result do so at its next conclusive look."""
+        self._set(
+            "stop = json_set(stop, '$.by_itself', json('true'))",
+            "id = :id AND stop IS NOT NULL",
+            id=job_id,
+        )
 
     def finish(
         self,
@@ -243,7 +260,7 @@ class Queue(Leases["JobRow"]):
         row = self.row(job_id)
         _copy_parts(self._workspace, job_id, new_id)
         same = ("dataset_id", "reranker", "settings", "depth", "sample", "seed", "timing",
-                "without_text", "actors")  # fmt: skip
+                "without_text", "actors", "stop")  # fmt: skip
         self.submit(name=name, job_id=new_id, **{each: getattr(row, each) for each in same})
 
     def delete(self, row_id: str) -> None:
@@ -257,7 +274,10 @@ class Queue(Leases["JobRow"]):
             row,
             settings=read_json(row, "settings", Settings),
             timing=read_json(row, "timing", dict[str, Any]),
-            actors=None if row["actors"] is None else read_json(row, "actors", dict[str, Any]),
+            **{
+                name: None if row[name] is None else read_json(row, name, dict[str, Any])
+                for name in ("actors", "stop", "look")
+            },
             **state_of(row),
         )
 
