@@ -105,8 +105,9 @@ guess                      -         -         -         -         -         0
 no-space                   -         -         -         -         -         0
 any-idiom                  8         -         -         -         -         -
 first-word                 -         -         -         1         -         -
-sentence-over-30           -         -        11         -         -         -
-item-over-60               -         -         1         -         -         -
+sentence-over-30           -         -         0         -         -         -
+chinese-over-80            -         -         0         -         -         -
+item-over-60               -         -         0         -         -         -
 per-1000-words             -         -         -        1.0         -         -
 """
 
@@ -121,8 +122,9 @@ _PARTS = re.compile(
 _FIELD = re.compile(r"\{[^{}]*\}")
 _CODE = re.compile(r"^(```|~~~).*?^\1|<!--.*?-->|(`+)[^`]+?\2|(?<=\]\()[^)\s]+", re.M | re.S)
 _HAN = re.compile(r"[\u3400-\u9fff]")
+_CHINESE_WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 _ITEM = re.compile(r"\s*([-*+]|\d+\.)\s")
-_SENTENCE_END = re.compile(r"(?<=[.!?])[*_)]*\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[*_)]*\s+|(?<=[。！？])")
 
 
 class Text(NamedTuple):
@@ -237,14 +239,18 @@ def words(text: str) -> int:
     return len(re.findall(r"\S*\w\S*", text))
 
 
-def long_sentences(text: Text) -> Iterator[Match]:
+def long_sentences(text: Text) -> Iterator[tuple[str, Match]]:
+    """Yield row of CEILINGS and place of long sentences. In Chinese, each character counts."""
     start = 0
     for end in [*(match.end() for match in _SENTENCE_END.finditer(text.text)), len(text.text)]:
         sentence = text.text[start:end]
-        if words(sentence) > 30 and not _HAN.search(sentence):
-            yield Match(
-                text.place, text.line + text.text.count("\n", 0, start), " ".join(sentence.split())
-            )
+        line = text.line + text.text.count("\n", 0, start)
+        match = Match(text.place, line, " ".join(sentence.split()))
+        if not _HAN.search(sentence):
+            if words(sentence) > 30:
+                yield "sentence-over-30", match
+        elif len(_CHINESE_WORD.findall(sentence)) > 80:
+            yield "chinese-over-80", match
         start = end
 
 
@@ -253,7 +259,7 @@ def counts(text: Text) -> Iterator[tuple[str, Match]]:
     for row, expression in expressions(text.kind).items():
         yield from ((row, match) for match in matches(expression, text))
     if text.kind == "docs":
-        yield from (("sentence-over-30", match) for match in long_sentences(text))
+        yield from long_sentences(text)
     whole = Match(text.place, text.line, " ".join(text.text.split()))
     if text.form == "docstring" and NO_NAME.match(text.text):
         yield "first-word", whole

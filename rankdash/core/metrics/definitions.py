@@ -440,9 +440,9 @@ DEFINITIONS = (
         title="bpref",
         meaning="How rarely documents labelled not relevant rank above relevant ones; unlabelled "
         "documents have no effect.",
-        formula="(1/R) Σ 1 − min(n_i, R) / min(N, R) over the relevant ranks i ≤ k; n_i documents "
-        "labelled not relevant rank above i, N is the number of all documents labelled "
-        "not relevant",
+        formula="(1/R) Σ 1 − min(n_i, R) / min(N, R) over the relevant ranks i ≤ k. n_i: number "
+        "of documents above rank i that are labelled not relevant. N: number of all documents "
+        "labelled not relevant",
         latex=r"\frac{1}{R} \sum_{i=1}^{k} g_i \left(1 - \frac{\min(n_i, R)}{\min(N, R)}\right)",
         reference="Buckley and Voorhees 2004, Retrieval Evaluation with Incomplete Information; "
         "as in trec_eval",

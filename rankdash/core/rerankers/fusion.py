@@ -42,8 +42,7 @@ class Fusion(Settings):
             "rrf",
             "Method",
             "Ranks: a document gets 1 / (k + rank) from every ranking. Scores: the scores of each "
-            "query are first rescaled from 0 for the lowest, up to 1 for the highest or in "
-            "standard deviations; documents without a score count as the lowest.",
+            "query are first rescaled, and documents without a score count as the lowest.",
             choices={
                 "rrf": "Ranks (reciprocal rank fusion)",
                 "minmax": "Scores, from 0 to 1",

@@ -60,8 +60,8 @@ def add(parser: Parser) -> None:
     _add_conditions(parser)
     add_profile(
         parser,
-        "also check the targets of a profile (--min of each of its metrics and, with --timings, "
-        "its p95; targets that these labels and candidates do not allow are skipped)",
+        "also check the targets of a profile: --min of each of its metrics and, with --timings, "
+        "its p95. Targets that these labels and candidates do not allow are skipped. Profiles",
     )
     add_judge(parser)
     parser.option(

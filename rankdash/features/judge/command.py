@@ -153,8 +153,8 @@ def _add_agreement(parser: Parser) -> None:
     parser.several(
         "--data",
         "PATH",
-        "files with the texts: adds groups by script and length of the query and by length of the "
-        f"document, and lists possible prompt injections{NAMES}",
+        f"files with the texts{NAMES}. They add groups by script and length of the query and by "
+        "length of the document, and show possible prompt injections",
     )
     parser.several(
         "--run",

@@ -101,9 +101,9 @@ def _add_plan(parser: Parser) -> None:
     parser.choice(
         "--mode",
         MODES,
-        "sampling mode. weight: pairs, in proportion to their weight in the difference (needs the "
-        "fewest labels); random: pairs, all equally likely; query: queries, all equally likely, "
-        "each with all of its documents (default: %(default)s)",
+        "sampling mode. weight: pairs, in proportion to their weight in the difference, which "
+        "needs the fewest labels. random: pairs, all equally likely. query: queries, all equally "
+        "likely, each with all of its documents (default: %(default)s)",
         default="weight",
     )
     parser.flag("--all-pairs", "compare all pairs of rankings")
@@ -136,8 +136,8 @@ def _add_next(parser: Parser) -> None:
         "--order",
         ORDERS,
         "draws: in sampling order, so that each label counts in the estimate immediately. effect: "
-        "pairs with the largest possible effect on the difference first; such labels are not a "
-        "random sample, so they count only after all pairs sampled before them have labels "
+        "pairs with the largest possible effect on the difference first. Such labels are not a "
+        "random sample: they count only after all pairs sampled before them have labels "
         "(default: %(default)s)",
         default=ORDERS[0],
     )

@@ -43,10 +43,10 @@ _EVERYONE = "all"
 
 def add(parser: Parser) -> None:
     parser.description = (
-        "Compare rankings and write the report: first a one-page summary (findings, cost, risks, "
-        "open points, next step), then every metric with its interval, the queries helped and "
-        "hurt, latency, cost, the data and the definition of each number. The report is one HTML "
-        "file that loads nothing from a network."
+        "Compare rankings and write the report. It begins with a one-page summary: findings, "
+        "cost, risks, open points, next step. Then follow every metric with its interval, the "
+        "queries helped and hurt, latency, cost, the data and the definition of each number. The "
+        "report is one HTML file that loads nothing from a network."
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.closing = _closing
@@ -94,8 +94,8 @@ def add(parser: Parser) -> None:
         "--hard-negatives",
         "FILE",
         "also write JSON lines with query, positive and negative for training, the triplet format "
-        "of sentence-transformers: relevant documents paired with documents labelled not relevant "
-        "that the first --challenger ranks above them",
+        "of sentence-transformers. A negative is a document labelled not relevant that the first "
+        "--challenger ranks above the positive, a relevant document",
     )
     parser.option(
         "--title", "TEXT", "title of the report (default: names the data set)", default=""

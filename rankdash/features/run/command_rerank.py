@@ -149,7 +149,7 @@ def add(parser: Parser) -> None:
         "--timings",
         "FILE",
         "time every query individually, and write its state, its latency and the latency of each "
-        "repeat, as CSV if the name ends in .csv, else as JSON; `gate` reads this file",
+        "repeat. The file is CSV if its name ends in .csv, else JSON; `gate` reads it",
     )
     parser.option(
         "--on",
