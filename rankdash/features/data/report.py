@@ -39,7 +39,7 @@ _LONGEST = 200
 
 def draw(draft: Draft) -> str:
     report = draft.study.check
-    parts = [table(PageTable((_p("column", "what"), _p("column", "value")), _counts(draft)))]
+    parts = [table(PageTable((_p("column", "item"), _p("column", "value")), _counts(draft)))]
     if report is None:
         return parts[0] + prose(_("The check report of this data set is missing."))
     parts += [

@@ -545,7 +545,7 @@ def _recorded(history: Past, run: RunRow | None) -> list[tuple[str, Mapping[str,
         (
             _p("group", "run"),
             {
-                _("made (UTC)"): moment(run.created),
+                _("created (UTC)"): moment(run.created),
                 _p("column", "done"): run.queries_done,
                 _p("column", "failed"): run.queries_failed,
                 _("not run"): run.queries_skipped,

@@ -131,7 +131,7 @@ def _columns(
         "p95": count(_("p95 ms"), width=70),
         "failed": count(_p("column", "failed"), format="%.0f", width=60),
         "note": text(_p("column", "note"), width="medium"),
-        "made": text(_("made (UTC)"), width=170),
+        "made": text(_("created (UTC)"), width=170),
         "reranker": text(_p("column", "reranker"), width=130),
         "remarks": text(_p("column", "remarks"), width="medium"),
         "settings": text(_p("column", "settings"), width="medium"),

@@ -152,7 +152,7 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
                 " → ".join(name for _stage, name in each.runtimes) or None for each in records
             ],
             _("start s"): [row.load_ms / 1000 for row in rows],
-            _("made (UTC)"): [moment(row.created) for row in rows],
+            _("created (UTC)"): [moment(row.created) for row in rows],
             _p("column", "settings"): [settings_in_words(row.settings) for row in rows],
         }
     )
