@@ -328,7 +328,7 @@ def _half_ahead(plan: LabelPlan, path: ConfidenceSequence, reach: float) -> Floa
 
 
 def _labels_to(plan: LabelPlan, enough: Flags) -> int:
-    """Return the labels of the draws up to the first that is enough, or of all."""
+    """Return the number of labels up to the first draw for which `enough` is True, or of all."""
     last = int(np.argmax(enough)) if enough.any() else len(enough) - 1
     return int(np.searchsorted(plan.draw, last, side="right"))
 
@@ -436,7 +436,7 @@ class ConfidenceSequence:
 
 @dataclass(frozen=True, eq=False)
 class _Divisor:
-    """The other total of a ratio, sampled by the same draws.
+    """The denominator of a ratio of two totals, sampled by the same draws as the numerator.
 
     weights, gains: (…, n) of each draw in this total. left, base: as for `follow`. cross, reach:
         the squared reach of both totals together, and of this one, from `_squared_reach`.
@@ -518,9 +518,11 @@ def follow(
 
 
 def _squared_reach(weights: Floats, others: Floats, drawing: Floats) -> float:
-    """Return the mean squared distance of a draw's value from its total if its gain is 1 away from
-    the prediction: for (D,) weights in a total and in another one (or the same), and (D,)
-    unnormalised sampling probabilities."""
+    """Return the mean squared error of one draw's estimate of a total, for a prediction error of 1.
+
+    weights, others: (D,) weights in the total, and in another one or the same. drawing: (D,)
+        unnormalised sampling probabilities.
+    """
     return float((weights * others / drawing).sum() * drawing.sum())
 
 
@@ -546,8 +548,8 @@ def _mean(value: Floats, each: Floats) -> Floats:
 
 
 def _shared_spread(first: Floats, second: Floats, each: Floats, noise: Floats) -> Floats:
-    """Return the covariance of two values of a draw while nothing is sampled; the variance if both
-    are the same."""
+    """Return the covariance of two values per draw after each draw; the variance if both are the
+    same array. each, noise: weights of the draws, and their running sum of squares."""
     draws = np.arange(1.0, first.shape[-1] + 1)
     # Centred on the first value to limit rounding errors if all are nearly equal.
     one, other = first - first[..., :1], second - second[..., :1]

@@ -60,9 +60,9 @@ def _one_thread() -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """(n, C) values prepared for distributions of their means.
+    """Values of n queries in C columns, prepared for the bootstrap of the column means.
 
-    values: NaN if a column lacks a query. known: (n, C) whether a value exists.
+    values: (n, C), NaN if a column lacks a query. known: (n, C) whether a value exists.
     steps: the values as whole numbers of steps, 0 if unknown. step: (C,) the size of a step: a
         power of two, small enough that a column's rounded values are accurate to 15 digits minus
         the digits of n, and large enough that sums of resampled values stay below 2^53 and are
@@ -85,8 +85,8 @@ class Columns:
 
     @classmethod
     def oriented(cls, values: Floats) -> tuple[Columns, Floats]:
-        """Return each column in ascending order after multiplication by its sign, and these signs,
-        (C,): -1 if its mean is below 0, else 1.
+        """Return the columns in ascending order, negated if their mean is below 0; and (C,) signs:
+        -1 for a negated column, else 1.
 
         The resamples of a column then depend neither on the order of the queries nor on the queries
         that other columns lack, and a loss and an equal gain have mirrored resamples.
@@ -191,7 +191,7 @@ def _added(values: Floats) -> float:
 def _by_queries(
     known: Flags, columns: npt.NDArray[np.intp]
 ) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Yield (positions of queries, columns that have exactly these queries)."""
+    """Group columns that have values for the same queries. Yield (queries, columns) as indices."""
     sharing: dict[bytes, list[int]] = {}
     for column in columns.tolist():
         sharing.setdefault(known[:, column].tobytes(), []).append(column)
@@ -258,8 +258,8 @@ def _drawn_weights(n: int, resamples: int, seed: int) -> Iterator[Tile]:
 
 
 def random_bits(n: int, draws: int, bits: int, seed: int) -> Iterator[tuple[slice, slice, _Words]]:
-    """Yield tiles with at least `bits` random bits for each draw of each query, in 64-bit words.
-    The bits of the first queries do not depend on the number of queries."""
+    """Yield (slice of draws, slice of queries, random words of 64 bits), with at least `bits` bits
+    for each draw of a query. The bits of the first queries do not depend on `n`."""
     for columns in _slices(draws, TILE):
         source = np.random.PCG64([seed, columns.start])
         words = -(-bits * (columns.stop - columns.start) // 64)
@@ -276,7 +276,7 @@ def percentile_interval(means: Floats, level: float = 0.95) -> tuple[Floats, Flo
 
 
 def percentile_shares(columns: int, level: float = 0.95) -> Floats:
-    """Return the shares of the draws below the two ends of the central interval, shape (2, C)."""
+    """Return the quantiles at the ends of a percentile interval: (2, C), between 0 and 1."""
     tail = (1 - level) / 2
     return np.repeat([[tail], [1 - tail]], columns, axis=1)
 
@@ -292,8 +292,8 @@ def bca_interval(columns: Columns, means: Floats, level: float = 0.95) -> tuple[
 
 
 def bca_shares(columns: Columns, means: Floats, level: float = 0.95) -> Floats:
-    """Return the shares of the draws below the ends of the bias-corrected and accelerated interval
-    of the mean of each column, (2, C).
+    """Return the quantiles at the ends of a bias-corrected and accelerated interval of the means of
+    columns: (2, C), between 0 and 1.
 
     means: their bootstrap means (B, C).
 
@@ -334,7 +334,7 @@ def moments(columns: Columns) -> tuple[Floats, Floats, Floats]:
 
 
 def ends(draws: Floats, shares: Floats) -> Floats:
-    """Return the values below which these shares (2, C) of the draws (B, C) lie, shape (2, C)."""
+    """Return (2, C) quantiles of the draws (B, C) by column. shares: (2, C), between 0 and 1."""
     ordered = np.sort(draws, axis=0)
     last = len(draws) - 1
     positions = np.clip(shares * last, 0, last)

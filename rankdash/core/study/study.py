@@ -251,12 +251,13 @@ class Study:
         return judge_again(before, ranking, data.labels, data.changed, rules)
 
     def of_judged(self, system: str, make: Callable[[Judged], Made]) -> Made:
-        """Return `make` of a ranking joined with the labels: an evaluation, ceilings, or counts,
-        which must be computed query by query."""
+        """Return the result of `make` for a system's ranking joined with the labels, such as an
+        evaluation. `make` must compute each query separately."""
         return make(self.judged(system))
 
     def of_pool(self, make: Callable[[Judged], Made]) -> Made:
-        """Return `make` of all documents that a chosen system ranks, joined with the labels."""
+        """Return the result of `make` for all documents that a chosen system ranks, joined with the
+        labels."""
         return make(pool_of(self))
 
     @part("labels")

@@ -99,8 +99,8 @@ def least_searches_a_day(margin: float, upkeep: float, machines: Sequence[Machin
 
 
 def _searches_for_machines(margin: float, upkeep: float, machines: Sequence[Machines]) -> Figure:
-    """Return the searches per day that cover the machines. margin: per month, for one search per
-    day."""
+    """Return the least searches per day whose value covers whole machines and maintenance. margin:
+    value per month of one search per day."""
     fixed = sum(each.per_month for each in machines)
     slope = sum(each.per_month / each.searches_per_day for each in machines)
     if fixed + upkeep <= 0:
@@ -125,7 +125,7 @@ def highest_price(brought: float, searches: float, upkeep: float) -> Figure:
 
 
 def quotient(needed: float, each: float, most: float) -> Figure:
-    """Return how often `each` covers `needed`, which is above 0; "never" if more often than
+    """Return needed / each, the number of units that cover an amount above 0; "never" above
     `most`."""
     return needed / each if needed <= most * each else "never"
 

@@ -88,7 +88,7 @@ class Target:
 
     @property
     def required(self) -> float:
-        """Value to reach: the target, else the minimum, else excellent."""
+        """Value to reach: the target, else the minimum, else the level called excellent."""
         value = next(v for v in (self.target, self.minimum, self.excellent) if v is not None)
         return float(value)
 

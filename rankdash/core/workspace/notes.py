@@ -257,7 +257,7 @@ _LATEST = f"SELECT max(revision) FROM corrections WHERE {_UNTIL} GROUP BY query_
 
 @dataclass(frozen=True)
 class Correction:
-    """One entry of the log.
+    """A correction of one label, as an entry of the log of corrections.
 
     label: None if the pair counts as not judged. who: "" if unknown. made: ISO 8601 in UTC.
     withdrawn: whether it withdraws the earlier entries of the pair; False for an entry in force.
@@ -284,7 +284,7 @@ class Layer:
 
 
 class Corrections(_Store):
-    """The corrected labels."""
+    """The log of corrected labels of each data set."""
 
     def layer(self, dataset_id: str) -> Layer:
         """Return how many corrections are in force, and the number of the last entry of the log."""
@@ -321,7 +321,7 @@ class Corrections(_Store):
         self.take_in(dataset_id, [Correction(*pair, None, "", "", True) for pair in pairs])
 
     def take_in(self, dataset_id: str, corrections: Iterable[Correction]) -> None:
-        """Append corrections in this order, with their authors. made: "" for now."""
+        """Append corrections from elsewhere to the log, in this order. made: "" for now."""
         moment = now()
         with self._database.writing() as db:
             find(db, "datasets", dataset_id, "id")
@@ -355,7 +355,7 @@ LONGEST_GUIDELINES = 10_000
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """A labelling plan.
+    """A labelling plan as it is stored.
 
     settings: the settings of the plan, as the caller passed them; empty if they cannot be read.
     revision: of the corrections, when it began. created: ISO 8601 in UTC.

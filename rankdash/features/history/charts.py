@@ -36,7 +36,7 @@ _MOST_TICKS = 5
 
 @dataclass(frozen=True)
 class TrendPoint:
-    """One run.
+    """A run as a point of the chart.
 
     number: as in the table. when: time of the run as text; seconds: since 1970. low, high: interval
         of the mean, NaN without one. n: number of queries in the mean. compared: on the line.

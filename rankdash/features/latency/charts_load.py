@@ -305,8 +305,10 @@ _LINE_POINTS = 40
 
 @dataclass(frozen=True)
 class Cloud:
-    """One system. points: x (documents or tokens) and ms, one row per query. fit: None for no
-    line."""
+    """The measurements of one system.
+
+    points: x (documents or tokens) and ms, one row per query. fit: None for no line.
+    """
 
     system: str
     name: str

@@ -25,17 +25,17 @@ def choose(code: str) -> None:
 
 
 def other_words() -> None:
-    """Mark that the words of choices have changed."""
+    """Record that the texts of choices changed, because the language or a name changed."""
     st.session_state[_CHANGED] = True
 
 
 def changed() -> bool:
-    """Return whether the browser still shows choices in old words, such as in another language."""
+    """Return whether the browser may still show choices with outdated texts."""
     return bool(st.session_state.get(_CHANGED))
 
 
 def shown() -> None:
-    """Mark the page as drawn completely."""
+    """Record that the page was drawn completely, with the current texts."""
     st.session_state.pop(_CHANGED, None)
 
 
@@ -54,7 +54,7 @@ i18n.follow(_chosen)
 
 
 def can_log_in() -> bool:
-    """Return whether a provider is named."""
+    """Return whether the server has a login: its secrets name an OpenID Connect provider."""
     return "is_logged_in" in st.user
 
 

@@ -102,7 +102,7 @@ def _entry_of(values: Sequence[object]) -> Callable[[Any, str], Record] | None:
 
 
 def _by_rank(grades: Sequence[float], query: str) -> Record:
-    """Return the lists of an entry for labels in rank order of documents without ids."""
+    """Return an entry with made-up document ids, for labels that are listed in rank order."""
     places = range(1, len(grades) + 1)
     return {
         "doc_ids": [f"{query}-{place}" for place in places],
@@ -271,7 +271,7 @@ def _name(key: str) -> str:
 
 
 def _unnamed(columns: Record, at: int) -> Record:
-    """Return ids and ranks of documents for a list of labels without documents and scores."""
+    """Return made-up document ids and ranks if an entry contains only a list of labels; else {}."""
     others = [key for key in columns if not _is_query(key)]
     if len(others) != 1 or plain(others[0]) not in retrieved.GRADES:
         return {}
