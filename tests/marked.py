@@ -37,7 +37,7 @@ from rankdash.core.value.targets import shipped as shipped_targets
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.checksums import keep_schema
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.jobs.leases import Asked, Owner, State
+from rankdash.core.workspace.jobs.leases import ExplanationRequest, Owner, State
 from rankdash.core.workspace.jobs.queue import Queue, Stage
 from rankdash.core.workspace.notes import (
     Corrections,
@@ -194,15 +194,15 @@ def written(workspace: Workspace, markup: Markup) -> Workspace:
     ]
     for run in _runs(dataset_id, lists):
         workspace.save_run(run)
-        RunNotes(workspace).keep(run.id, "note", "Ann")
+        RunNotes(workspace).store(run.id, "note", "Ann")
     Pins(workspace).pin(run.id)
     result = Explanation(0.5, (), 5, 7).to_json()
-    explain(workspace, Asked(run.id, queries[0], docs[0], "term"), result=result)
+    explain(workspace, ExplanationRequest(run.id, queries[0], docs[0], "term"), result=result)
     for query in queries[:3]:
-        Notes(workspace).keep(dataset_id, query, ["tag", "other"], "note", "Ann")
+        Notes(workspace).store(dataset_id, query, ["tag", "other"], "note", "Ann")
     for at, doc in enumerate(docs):
         Corrections(workspace).correct(dataset_id, (queries[0], doc), float(at % 2), "Ann")
-        LabelNotes(workspace).keep(dataset_id, (queries[0], doc), "Ann", "note")
+        LabelNotes(workspace).store(dataset_id, (queries[0], doc), "Ann", "note")
     _judge(workspace, dataset_id, [(query, doc) for query in queries for doc in docs])
     plan = {
         "systems": [FIRST_STAGE, run.id], "metric": "dcg@10", "top": 1.0, "threshold": 1.0,
@@ -275,7 +275,7 @@ def worked(workspace: Workspace) -> None:
     pairs = [each.pair for each in Corrections(workspace).all(data.id)]
     settings = Judge({"key_variable": "none"}).settings
     judge(workspace, data.id, "failed", error=error, settings=settings, pairs=pairs)
-    explain(workspace, Asked("service", *pairs[0], "sentence"), error=error)
+    explain(workspace, ExplanationRequest("service", *pairs[0], "sentence"), error=error)
 
 
 Change = Callable[[bytes], bytes]

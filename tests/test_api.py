@@ -124,7 +124,7 @@ def test_a_failed_query_is_no_zero(data):
     assert np.isnan(found.wide().loc[lost, "ndcg@10"]).all()
     comparison = rd.compare({"all": rd.evaluate(data, run, "ndcg@10"), "broken": found})
     assert comparison.baseline == "all"
-    assert comparison.left_out("broken", "ndcg@10")["failed"] == 6
+    assert comparison.excluded("broken", "ndcg@10")["failed"] == 6
     assert comparison.row("broken", "ndcg@10")["delta"] == 0
 
 

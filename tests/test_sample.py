@@ -255,7 +255,7 @@ def test_a_shipped_workspace_file_holds_finished_runs(sample, shipped):
     for run in shipped.values():
         assert run.shipped
         assert run.created
-        assert not run.left_out
+        assert not run.excluded
         assert "failed" not in set(run.queries["state"])
     timed = [each for each in shipped.values() if each.queries["latency_ms"].notna().any()]
     assert timed

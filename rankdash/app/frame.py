@@ -100,11 +100,11 @@ with workspace().database.held_open():
                 page.run()
     except StopException:
         # An empty state: nothing more will be drawn, so the page is complete.
-        pickers.shown()
+        pickers.mark_sent()
         uploader.end_page()
         raise
     sharing_link.finish(link)
     # Again, with the choices of the page.
     sidebar.update_menu(links, pages)
-    pickers.shown()
+    pickers.mark_sent()
     uploader.end_page()

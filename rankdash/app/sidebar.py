@@ -100,7 +100,7 @@ def _draw_choices(rows: Mapping[str, DatasetRow], *, analysis: bool) -> None:
     if dataset_id and analysis and stored.damage(dataset_id) is None:
         _draw_comparison(dataset_id)
     if dataset_id is None:
-        address.settle("data", None)
+        address.set_default("data", None)
 
 
 def _retried(row: RunRow, rows: Mapping[str, RunRow]) -> bool:

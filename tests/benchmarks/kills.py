@@ -39,7 +39,7 @@ import pandas as pd
 from rankdash.app.command import main as command
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, Run
-from rankdash.core.intake.reading import keep
+from rankdash.core.intake.reading import store_loaded
 from rankdash.core.readers import Source
 from rankdash.core.readers.checks.check import check
 from rankdash.core.readers.loading import load
@@ -99,7 +99,7 @@ def _upload(root: Path, _files: Path) -> None:
         Source("labels.csv", f"query_id,doc_id,document,label\n{rows}".encode()),
         Source("sys.run", run.encode()),
     ]
-    keep(Workspace.open(root), load(files, name="uploaded"))
+    store_loaded(Workspace.open(root), load(files, name="uploaded"))
 
 
 def _import(root: Path, files: Path) -> None:
@@ -203,7 +203,7 @@ def _prepare(what: str, root: Path, files: Path) -> None:
     workspace = Workspace.open(root)
     for copy in checksums.backups(root):
         copy.unlink()
-    Notes(workspace).keep(dataset.id, "q1", ["odd"], "look")
+    Notes(workspace).store(dataset.id, "q1", ["odd"], "look")
     Corrections(workspace).correct(dataset.id, ("q1", "d1"), 2.0, "me")
     if what in ("run", "serve"):
         jobs.submit(workspace, JobRequest(dataset.id, "bm25", timing=Timing(latency="never")))

@@ -11,7 +11,7 @@ from rankdash.core.data.explanation import Explanation, Stage, TextPart
 from rankdash.core.rerankers import create
 from rankdash.core.runs.runner import rerank
 from rankdash.core.workspace import Workspace, checksums
-from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
+from rankdash.core.workspace.jobs.leases import ExplanationRequest, Explanations, Owner
 from tests.browser.conftest import serving, visiting
 from tests.stored import keep_rows
 
@@ -25,7 +25,7 @@ def test_what_a_silent_worker_finds_in_the_end_is_shown(browser, tmp_path):
     dataset_id = keep_rows(store, [row], "Shop")
     store.save_run(replace(rerank(store.dataset(dataset_id), create("bm25")), id="words"))
     rows, worker = Explanations(store), Owner()
-    number = rows.ask(Asked("words", "q", "d0", "term"))
+    number = rows.ask(ExplanationRequest("words", "q", "d0", "term"))
     rows.claim(worker)
     with closing(sqlite3.connect(store.root / "rankdash.sqlite")) as db, db:
         checksums.teach(db)

@@ -35,11 +35,11 @@ def test_the_last_time_counts_and_an_id_may_have_the_apostrophe_of_a_spreadsheet
     rows = [("'=a", "done", 9.0), ("'=a", "done", 7.0), ("c", "failed", 1.0), ("x", "skipped", 1.0)]
     table = pd.DataFrame(rows, columns=["query_id", "state", "latency_ms"]).assign(reason="")
     found = timed(RUN, Timings("times.csv", table), {"x"})
-    assert found.left_out == {"b": "failed", "c": "failed", "x": "skipped"}
+    assert found.excluded == {"b": "failed", "c": "failed", "x": "skipped"}
     assert list(found.ranking.query_ids) == ["=a"]
     latency = found.queries.set_index("query_id")["latency_ms"]
     assert latency.dropna().to_dict() == {"=a": 7.0}
     assert Timings("times.csv", table).named
     assert not Timings("times.csv", table.assign(query_id="")).named
     # Times of labelled queries that the ranking lacks do not belong to another run.
-    assert timed(RUN, Timings("times.csv", table[3:]), {"x"}).left_out["x"] == "skipped"
+    assert timed(RUN, Timings("times.csv", table[3:]), {"x"}).excluded["x"] == "skipped"

@@ -36,7 +36,7 @@ def filled(home):
 
 def test_from_one_workspace_into_another(run, home, filled, tmp_path):
     shop = filled.datasets()[0].id
-    Notes(filled).keep(shop, "q1", ["odd"], "look")
+    Notes(filled).store(shop, "q1", ["odd"], "look")
     file = tmp_path / "shop.rankdash.zip"
     done = run("workspace", "export", file, "--data", "Shop")
     assert (done.code, done.out) == (0, "")
@@ -44,7 +44,7 @@ def test_from_one_workspace_into_another(run, home, filled, tmp_path):
     other = home("second")
     assert run("workspace", "import", file).err.endswith("Added: data sets 1, notes 1\n")
     assert [row.name for row in other.datasets()] == ["Shop"]
-    Notes(other).keep(shop, "q1", [], "mine")
+    Notes(other).store(shop, "q1", [], "mine")
     done = run("workspace", "import", file)
     assert done.code == 0
     assert "warning: The note on query q1 differs. The existing note stays." in done.err

@@ -23,16 +23,16 @@ from rankdash.core.intake.reading import (
     LARGE_BYTES,
     PROGRESS,
     REQUEST,
-    Kept,
     Progress,
     Reading,
+    StoreOutcome,
     answer_of,
     claim,
     guessed,
     imported,
     is_large,
-    keep,
     outcome_of,
+    store_loaded,
     tried,
 )
 from rankdash.core.readers import BaselineNeeded, MappingNeeded, Source, WordsNeeded, guesses
@@ -121,7 +121,7 @@ def test_what_is_stored_equals_what_is_read_here_and_each_step_is_said(
     own.main(asked)
 
     expected = load(shop())
-    assert outcome_of((asked / ANSWER).read_text()) == Kept(expected.dataset.id)
+    assert outcome_of((asked / ANSWER).read_text()) == StoreOutcome(expected.dataset.id)
     [row] = workspace.datasets()
     assert (row.name, workspace.dataset(row.id)) == ("shop", expected.dataset)
     assert workspace.check_report(row.id) == expected.report.to_json()
@@ -179,7 +179,7 @@ def test_a_process_reads_stores_and_does_what_comes_next_until_a_file_is_large(
 ):
     reading = Reading(workspace, shop(), name="Shop")
     assert len(requests()) == 1
-    assert reading.result() == Kept(workspace.datasets()[0].id)
+    assert reading.result() == StoreOutcome(workspace.datasets()[0].id)
     assert workspace.datasets()[0].name == "Shop"
     assert not reading.running and requests() == []
     assert Reading(workspace, shop()).result().was_here
@@ -263,7 +263,7 @@ def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
     refused_of_memory("shop.csv", lambda: Reading(workspace, sources).result())
     assert workspace.datasets() == []
     if megabytes == 100:
-        keep(workspace, load([Source("mine.csv", ROWS.encode())]))
+        store_loaded(workspace, load([Source("mine.csv", ROWS.encode())]))
         source, other = Source("w.zip", bomb(workspace)), Workspace.open(tmp_path / "other")
         assert source.size < 1_000_000
         monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", "400_000_000")
@@ -307,7 +307,7 @@ def test_where_there_is_no_room_for_the_files_it_is_said(workspace, tmp_path, mo
 
 
 def test_a_workspace_file_is_brought_in_by_the_process_as_here(workspace, tmp_path):
-    stored = keep(workspace, load([Source("mine.csv", ROWS.encode())])).dataset_id
+    stored = store_loaded(workspace, load([Source("mine.csv", ROWS.encode())])).dataset_id
     out = io.BytesIO()
     archive.export(workspace, out, "1")
     source = Source("w.zip", out.getvalue())

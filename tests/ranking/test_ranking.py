@@ -31,7 +31,7 @@ CASES = {
     **several("ties by {}", lambda rule: ranking(*TIED, ties=rule), ("trec", "stable")),
     # Single precision ties scores that differ in double precision, under the same rule too.
     **several("double, by {}", lambda rule: ranking(*PAIR, ties=rule), ("trec", "stable")),
-    **{f"single, by {rule}": lambda rule=rule: ranking(*PAIR, ties=rule).settled(rule, "float32")
+    **{f"single, by {rule}": lambda rule=rule: ranking(*PAIR, ties=rule).with_ties(rule, "float32")
        for rule in ("trec", "stable")},
     "two equal scores of a query": lambda: ranking(
         ("q1", "a", 1.0), ("q1", "b", 1.0), ("q2", "a", 1.0), ("q2", "b", 2.0)
@@ -45,9 +45,9 @@ CASES = {
     "below a depth": lambda: Ranking.from_lists([("q", ["a", "b", "c"], [2.0, 1.0, NAN])]),
     "settled below a depth": lambda: Ranking.from_lists(
         [("q", ["b", "c", "a", "d"], [1.0, 1.0, NAN, NAN])]
-    ).settled("trec", "float32"),
+    ).with_ties("trec", "float32"),
     "without a query": lambda: SPREAD.without(["b", "elsewhere"]),
-    "and settled": lambda: SPREAD.without(["b", "elsewhere"]).settled("stable"),
+    "and settled": lambda: SPREAD.without(["b", "elsewhere"]).with_ties("stable"),
     **{
         f"a score of {bad}": lambda bad=bad: ranking(("q1", "a", 1.0), ("q1", "b", bad))
         for bad in (NAN, float("inf"), float("-inf"))
@@ -107,11 +107,11 @@ def test_settling_again_goes_by_the_rows_that_were_given(ties):
     orders = {"trec": ["e", "c", "a", "d", "b"], "stable": ["c", "e", "a", "b", "d"]}
     assert made.documents_of("q")[0] == orders[ties]
     for rule, order in orders.items():
-        settled = made.settled(rule)
+        settled = made.with_ties(rule)
         assert (settled.documents_of("q")[0], settled.ties) == (order, rule)
         assert settled.tied.tolist() == [True, False]
         assert [rows[row][1] if row < 5 else "a" for row in settled.given] == [*order, "x"]
-    assert made.settled(ties) is made
+    assert made.with_ties(ties) is made
 
 
 scored_rows = st.lists(
@@ -158,7 +158,7 @@ def test_a_run_says_which_queries_have_no_result():
         ),
     )
 
-    assert run.left_out == {"q2": "failed", "q3": "skipped"}
+    assert run.excluded == {"q2": "failed", "q3": "skipped"}
     assert not dataclasses.replace(run, machine={"cpu": "any"}).shipped
     assert dataclasses.replace(run, machine={"shipped_with": "help centre"}).shipped
 

@@ -110,5 +110,5 @@ def test_equals_a_plain_implementation(made, method, k, data):
         # Best first, ties in the order of first occurrence.
         order = sorted(sums, key=lambda doc: -round(sums[doc], 10))
         assert list(of(fused, query)) == order
-    settled = fused.settled("trec").settled("stable")
+    settled = fused.with_ties("trec").with_ties("stable")
     np.testing.assert_array_equal(settled.docs, fused.docs)

@@ -11,7 +11,7 @@ from rankdash.core.runs import worker
 from rankdash.core.runs.jobs import KEY_SECONDS, Handover
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.runs.worker import Claimed
-from rankdash.core.workspace.jobs.leases import Asked, Explanations
+from rankdash.core.workspace.jobs.leases import ExplanationRequest, Explanations
 from rankdash.core.workspace.jobs.queue import Owner, Queue
 
 
@@ -23,10 +23,14 @@ def carried_out(workspace, dataset, submit):
 
     def carried(work, kind=Explanations):
         rows, me = kind(workspace), Owner()
-        submit() if kind is Queue else rows.ask(Asked(run.id, "q0", "d0", "term"))
+        submit() if kind is Queue else rows.ask(ExplanationRequest(run.id, "q0", "d0", "term"))
         on = Claimed(rows, rows.claim(me).id, me, threading.Event())
         on.carry_out(lambda: work(on))
-        return rows.rows()[0] if kind is Queue else rows.find(Asked(run.id, "q0", "d0", "term"))
+        return (
+            rows.rows()[0]
+            if kind is Queue
+            else rows.find(ExplanationRequest(run.id, "q0", "d0", "term"))
+        )
 
     return carried
 

@@ -11,7 +11,7 @@ from rankdash.core.data.explanation import Explanation
 from rankdash.core.rerankers import Scored, create, get
 from rankdash.core.runs.jobs import Handover, line
 from rankdash.core.runs.runner import rerank
-from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
+from rankdash.core.workspace.jobs.leases import ExplanationRequest, Explanations, Owner
 from rankdash.features.queries import occlusion
 from rankdash.features.queries.occlusion import Explainer, TextVariant
 from tests.runs.stub import Stub, failed
@@ -64,7 +64,7 @@ def ask(workspace):
     rows = Explanations(workspace)
 
     def put(run_id, doc_id="d0", level="term", query_id="q0"):
-        asked = Asked(run_id, query_id, doc_id, level)
+        asked = ExplanationRequest(run_id, query_id, doc_id, level)
         rows.ask(asked)
         return lambda: rows.find(asked)
 

@@ -206,7 +206,7 @@ def test_why_a_query_failed_is_as_approved(make_dataset, approved):
         rows = run.queries.set_index("query_id")
         assert rows["state"].to_dict() == {"q0": "done", "q1": "failed", "q2": "done"}
         assert rows.loc["q1", ["latency_ms", "pairs", "tokens", "truncated"]].isna().all()
-        assert run.left_out == {"q1": "failed"} and list(run.ranking.query_ids) == ["q0", "q2"]
+        assert run.excluded == {"q1": "failed"} and list(run.ranking.query_ids) == ["q0", "q2"]
         said[name] = rows.loc["q1", "reason"]
     twice = Stub()
     twice.score = lambda requests: [scored(request) for request in requests] * 2

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.runs.results import QueryResult, ResultsFile, settled
+from rankdash.core.runs.results import QueryResult, ResultsFile, with_runtime
 from tests.full_disk import room_for
 
 
 def test_stages_go_on_by_the_runtimes_that_they_began_with():
     settings = {"first": "bm25", "first_settings": "", "second_settings": "top=3\nruntime=auto"}
     details = {"second_runtime": "openvino", "second_device": "cpu", "second_threads": 2}
-    found = settled(settings, details)
+    found = with_runtime(settings, details)
     assert json.loads(str(found.pop("second_settings"))) == {
         "top": "3",
         "runtime": "openvino",

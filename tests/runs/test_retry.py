@@ -73,7 +73,7 @@ def test_only_the_failed_query_is_asked_again_and_the_run_that_lacks_it_stays(
     service.broken = {"ask q2"}
     work(workspace)
     before = workspace.run(started)
-    assert before.left_out == {"q2": "failed"}
+    assert before.excluded == {"q2": "failed"}
     assert jobs.retryable(workspace, started).failed == 1
     service.broken, service.asked = set(), Counter()
     # Without the score cache: results of done queries are stored with the job.
@@ -83,8 +83,8 @@ def test_only_the_failed_query_is_asked_again_and_the_run_that_lacks_it_stays(
     assert "ask q2" in service.asked
     assert {*service.asked} <= {"ask q2", "ask q0"}, "the first query warms the service up"
     after = workspace.run(again)
-    assert after.name == "service (2)" and after.left_out == {}
-    assert workspace.run(started).left_out == {"q2": "failed"}
+    assert after.name == "service (2)" and after.excluded == {}
+    assert workspace.run(started).excluded == {"q2": "failed"}
     done = before.queries["query_id"] != "q2"
     assert after.queries[done].equals(before.queries[done])
     for query in before.ranking.query_ids:

@@ -19,7 +19,7 @@ from rankdash.core.runs.jobs import Handover, Timing
 from rankdash.core.runs.plan import sample_queries
 from rankdash.core.runs.results import QueryResult, to_row
 from rankdash.core.runs.worker import Attempt, Pace, Services
-from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
+from rankdash.core.workspace.jobs.leases import ExplanationRequest, Explanations, Owner
 from rankdash.core.workspace.jobs.queue import Progress, Queue, read_parts, write_part
 from rankdash.features.queries import occlusion
 from tests.runs.stub import Stub, failed, scored
@@ -99,7 +99,7 @@ def test_one_job_makes_a_run_and_its_fusion_with_the_first_stage(workspace, data
     parts = [CombinedRun("", dataset.candidates), CombinedRun("mini", run.ranking, run)]
     expected = fuse(dataset, parts, Fusion(), "")
     assert fused.ranking.frame().equals(expected.ranking.frame())
-    assert fused.left_out == expected.left_out
+    assert fused.excluded == expected.excluded
     assert part_ids(fused) == (run_id,)
 
 
@@ -257,7 +257,7 @@ def test_an_explanation_does_not_wait_for_the_end_of_a_job_nor_the_worker_for_wo
     submit(name="before")
     work()
     (run,) = workspace.runs()
-    question = Asked(run.id, "q0", "d0", "term")
+    question = ExplanationRequest(run.id, "q0", "d0", "term")
 
     class Asking(Made):
         def prepare(self, corpus):

@@ -19,7 +19,7 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.folders import DATABASE, SWEEP_AFTER_SECONDS
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
+from rankdash.core.workspace.jobs.leases import ExplanationRequest, Explanations, Owner
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.core.workspace.notes import (
     Corrections,
@@ -72,11 +72,11 @@ def judge(
     submit_judge(workspace, dataset_id, name, **more)
     judges, owner = StoredJudges(workspace), Owner()
     judges.claim(owner)
-    judges.keep(name, owner, answers, usage or {})
+    judges.store(name, owner, answers, usage or {})
     judges.finish(name, owner, "failed" if error else "cancelled", error)
 
 
-def explain(workspace: Workspace, asked: Asked, **how: Any) -> None:
+def explain(workspace: Workspace, asked: ExplanationRequest, **how: Any) -> None:
     """Request an explanation and end the work on it. how: its `result`, or an `error`."""
     explanations, owner = Explanations(workspace), Owner()
     explanations.ask(asked)

@@ -30,7 +30,7 @@ from rankdash.core.value import assumptions
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.jobs.leases import Asked, Explanations
+from rankdash.core.workspace.jobs.leases import ExplanationRequest, Explanations
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.core.workspace.notes import (
     Corrections,
@@ -48,7 +48,7 @@ from tests.store import builders
 
 PLAN = {"systems": ["a"], "metric": "dcg@10", "top": 3.0, "threshold": 1.0, "seed": 3}
 EXPLAINED = Explanation(0.5, (), 5, 7).to_json()
-QUESTION = Asked("run-1", "007", "1", "term")
+QUESTION = ExplanationRequest("run-1", "007", "1", "term")
 CORRECTED = ("007", "1")
 OWN_SETTINGS = {
     "base_url": "http://me:pw@host/v1", "model": "/home/me/models/mini",
@@ -75,14 +75,14 @@ def made(tmp_path_factory, make_dataset, make_run):
     save(workspace, dataset)
     run = replace(make_run(dataset), settings=OWN_SETTINGS)
     workspace.save_run(run)
-    Notes(workspace).keep(dataset.id, "二", ["退货"], "看一下", "Ann")
-    LabelNotes(workspace).keep(dataset.id, CORRECTED, "Bo", "cut off?")
+    Notes(workspace).store(dataset.id, "二", ["退货"], "看一下", "Ann")
+    LabelNotes(workspace).store(dataset.id, CORRECTED, "Bo", "cut off?")
     layer = Corrections(workspace)
     layer.correct(dataset.id, CORRECTED, 0.0, "Ann")
     layer.correct(dataset.id, ("007", "01"), 1.0, "Ann")
     layer.withdraw(dataset.id, [("007", "01")])
     layer.correct(dataset.id, ("7", "01"), None, "Ann")
-    RunNotes(workspace).keep(run.id, "longer texts", "Ann")
+    RunNotes(workspace).store(run.id, "longer texts", "Ann")
     Pins(workspace).pin(run.id)
     builders.explain(workspace, QUESTION, result=EXPLAINED)
     Explanations(workspace).ask(replace(QUESTION, doc_id="01"))
@@ -266,7 +266,7 @@ def of_ones_own(two):
     save(two.home, dataset)
     mine = replace(two.run(dataset, name="mine"), reading=None)
     two.home.save_run(replace(mine, ranking=Ranking.from_lists([("7", ["1"], [9.0])])))
-    Notes(two.home).keep(dataset.id, "二", [], "my own")
+    Notes(two.home).store(dataset.id, "二", [], "my own")
     Corrections(two.home).correct(dataset.id, CORRECTED, 2.0, "Bob")
     two.home.set_setting("scenarios", assumptions.write_scenarios({"careful": Assumptions()}))
 
@@ -274,7 +274,7 @@ def of_ones_own(two):
 def one_thing_alone(two):
     """A tag and a withdrawn label differ; different authors of an equal value do not count."""
     save(two.home, two.dataset("Shop"))
-    Notes(two.home).keep(two.shop, "二", ["another"], "看一下")
+    Notes(two.home).store(two.shop, "二", ["another"], "看一下")
     layer = Corrections(two.home)
     layer.correct(two.shop, ("7", "01"), None, "Bob")
     layer.withdraw(two.shop, [("7", "01")])
@@ -296,7 +296,7 @@ def renamed(two):
     two.home.rename_run("run-1", "my run")
     two.home.rename_dataset(two.shop, "my set")
     two.home.save_run(two.run(two.dataset("Shop"), "mine", name="my own"))
-    RunNotes(two.home).keep("run-1", "what I think")
+    RunNotes(two.home).store("run-1", "what I think")
     Pins(two.home).pin("mine")
     return content
 

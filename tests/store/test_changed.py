@@ -151,9 +151,9 @@ def written(tmp_path_factory, make_dataset, make_run):
     workspace.save_run(make_run(dataset))
     for doc, label in (("d1", 2.0), ("d2", 1.0)):
         Corrections(workspace).correct(dataset.id, ("q7", doc), label, "annette")
-    Notes(workspace).keep(dataset.id, "q7", ["odd"], "a note on a query")
-    RunNotes(workspace).keep("run-1", "a note on a run")
-    LabelNotes(workspace).keep(dataset.id, ("q7", "d1"), "annette", "a remark on a pair")
+    Notes(workspace).store(dataset.id, "q7", ["odd"], "a note on a query")
+    RunNotes(workspace).store("run-1", "a note on a run")
+    LabelNotes(workspace).store(dataset.id, ("q7", "d1"), "annette", "a remark on a pair")
     grades = pd.DataFrame({"query_id": ["q7"], "doc_id": ["d3"], "grade": [2.0], "error": [""]})
     StoredJudges(workspace).add(dataset.id, "a judge", "tiny", 3, grades)
     workspace.set_setting("prices", '{"per_1000_searches": 4.5}')
@@ -227,7 +227,7 @@ def test_a_row_that_changed_is_an_error_while_open_and_set_apart_when_opened(row
 def test_a_changed_row_comes_back_from_a_copy_as_it_was_written(rows, on):
     on("2099-01-01")
     (data,) = rows.datasets()
-    Notes(rows).keep(data.id, "q8", ["odd"], "makes a copy of before")
+    Notes(rows).store(data.id, "q8", ["odd"], "makes a copy of before")
     written = read(rows, "label")
     builders.change(rows.root, *ROWS["label"][1:])
     # Changed rows are not backed up.

@@ -7,7 +7,7 @@ import pytest
 
 from rankdash.core.base.errors import StoreError
 from rankdash.core.workspace import Workspace, migrations
-from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
+from rankdash.core.workspace.jobs.leases import ExplanationRequest, Explanations, Owner
 from rankdash.core.workspace.jobs.queue import Queue, write_part
 from rankdash.core.workspace.notes import (
     Corrections,
@@ -20,7 +20,7 @@ from rankdash.core.workspace.notes import (
 from rankdash.core.workspace.workspace_file import archive, import_workspace
 from tests.store.builders import content_of, everything, submit, submit_judge
 
-QUESTION = Asked("run-1", "7", "1", "term")
+QUESTION = ExplanationRequest("run-1", "7", "1", "term")
 
 
 def packed(workspace):
@@ -36,11 +36,11 @@ WRITES = {
     "rename run": lambda w, d: w.rename_run("run-1", "x"),
     "delete run": lambda w, d: w.delete_run("run-1"),
     "setting": lambda w, d: w.set_setting("prices", "x"),
-    "note": lambda w, d: Notes(w).keep(d.id, "7", ["x"], ""),
-    "run note": lambda w, d: RunNotes(w).keep("run-1", "x"),
+    "note": lambda w, d: Notes(w).store(d.id, "7", ["x"], ""),
+    "run note": lambda w, d: RunNotes(w).store("run-1", "x"),
     "pin": lambda w, d: Pins(w).pin("run-1"),
     "correction": lambda w, d: Corrections(w).correct(d.id, ("7", "1"), 1.0, ""),
-    "label note": lambda w, d: LabelNotes(w).keep(d.id, ("7", "1"), "Ann", "x"),
+    "label note": lambda w, d: LabelNotes(w).store(d.id, ("7", "1"), "Ann", "x"),
     "plan": lambda w, d: LabelPlans(w).begin(d.id, {}, ""),
     "job": lambda w, d: submit(w, d.id),
     "judge": lambda w, d: submit_judge(w, d.id, "x", pairs=[("7", "1")]),

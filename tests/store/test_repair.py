@@ -16,7 +16,7 @@ from rankdash.core.data.dataset import Dataset
 from rankdash.core.workspace import Workspace, checksums, database, folders, repair
 from rankdash.core.workspace.folders import DATABASE, RECORD
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
+from rankdash.core.workspace.jobs.leases import ExplanationRequest, Explanations, Owner
 from rankdash.core.workspace.jobs.queue import Queue, read_parts
 from rankdash.core.workspace.notes import Notes, RunNotes
 from tests.approved import masked, table
@@ -198,7 +198,9 @@ def test_a_workspace_of_an_older_version_opens_with_everything_and_gets_records(
     assert workspace.trouble is None
     found = builders.everything(workspace)
     for note in RunNotes(workspace).all(shop(workspace)):
-        found["explanation"] = [Explanations(workspace).find(Asked(note, "q1", "d1", "term"))]
+        found["explanation"] = [
+            Explanations(workspace).find(ExplanationRequest(note, "q1", "d1", "term"))
+        ]
     for job in Queue(workspace).rows():
         found[job.id] = [job, read_parts(workspace, job.id)]
     text = table((key, "\n".join(map(shown, each))) for key, each in found.items())
@@ -226,7 +228,7 @@ def test_an_older_copy_put_back_loses_no_newer_run_and_no_newer_note(
     dataset = Dataset("new", *tables, candidates_name="dense")
     opened.save_dataset(dataset)
     opened.save_run(make_run(dataset))
-    Notes(opened).keep(dataset.id, "7", ["new"], "written later")
+    Notes(opened).store(dataset.id, "7", ["new"], "written later")
     checksums.make_backup(opened.database.file)
     before = builders.everything(opened)
     (root / DATABASE).write_bytes(older)
@@ -278,9 +280,9 @@ def copied(made):
     def arrange(home):
         notes = Notes(home)
         home.set_setting(checksums.BACKUPS_MADE, "2")
-        notes.keep(shop(home), "q1", [], "copy")
+        notes.store(shop(home), "q1", [], "copy")
         checksums.make_backup(home.root / DATABASE)
-        notes.keep(shop(home), "q1", [], "database")
+        notes.store(shop(home), "q1", [], "database")
         builders.ask(
             home.root / DATABASE, "DELETE FROM settings WHERE key = ?", checksums.BACKUPS_MADE
         )
@@ -338,12 +340,12 @@ def with_work(home):
                 (state, said, job_id),
             )
     for doc_id in ("d8", "d9"):
-        Explanations(home).ask(Asked(run.id, "q1", doc_id, "term"))
+        Explanations(home).ask(ExplanationRequest(run.id, "q1", doc_id, "term"))
     Explanations(home).claim(owner)
     for name in ("one", "two"):
         builders.submit_judge(home, dataset_id, name, pairs=[("q1", "d1"), ("q1", "d2")])
     judges.claim(owner)
-    judges.keep("one", owner, [builders.grade(("q1", "d2"))], {"calls": 1})
+    judges.store("one", owner, [builders.grade(("q1", "d2"))], {"calls": 1})
     lose_copies(home.root)
 
 

@@ -67,7 +67,7 @@ def test_a_run_comes_back_as_it_was(workspace, stored, make_run):
     for name in ("id", "name", "dataset_id", "reranker", "settings", "machine", "depth", "load_ms",
                  "created"):  # fmt: skip
         assert getattr(loaded, name) == getattr(run, name)
-    assert loaded.left_out == {"二": "failed"}
+    assert loaded.excluded == {"二": "failed"}
     assert loaded.reading.read.tolist() == [5, 7, -1, 5]
     assert loaded.reading.full.tolist() == [5, 9, -1, 8]
     assert math.isnan(loaded.measured.load_end)
@@ -94,7 +94,7 @@ def test_any_ranking_comes_back_and_its_ties_can_be_settled_again(tmp_path, rank
     loaded = tables.read_ranking(tmp_path, "any")
     assert same_ranking(loaded, ranking)
     for ties in ("trec", "stable"):
-        assert same_ranking(loaded.settled(ties), ranking.settled(ties))
+        assert same_ranking(loaded.with_ties(ties), ranking.with_ties(ties))
 
 
 def test_token_counts_that_do_not_fit_the_ranking_are_damage(workspace, stored):

@@ -379,7 +379,7 @@ def options() -> dict[str, Study]:
 def said_of_options(study: Study) -> str:
     lines = []
     for each in choices(study):
-        came, option = each.came, each.option
+        came, option = each.outcome, each.option
         parts = {
             "sends": sent(each.load), "waits": each.waiting.p50,
             "p95": each.waiting.p95, "adds": option.extra_ms, "search": option.cost_per_search,
@@ -435,7 +435,7 @@ def test_every_way_of_pricing_says_one_amount_on_every_surface():
     board = {study.name(row.system): row.per_thousand for row in standings(study)}
     cards = {each.name: each for each in choices(study)[1:]}
     billed = {name: each.bill.per_thousand for name, each in cards.items()}
-    written = {name: each.came.cost_per_thousand.value for name, each in cards.items()}
+    written = {name: each.outcome.cost_per_thousand.value for name, each in cards.items()}
     for found in (board, billed, written):
         assert found.pop("file") is None
         assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)

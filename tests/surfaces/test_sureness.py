@@ -91,7 +91,7 @@ def test_all_parts_agree_on_a_borderline_comparison(name):
     assert cost_words.answer(choice) == ANSWERS.get(kind, "unproven")
     if kind == "too_few":
         assert choice.option.gain is None
-        assert choice.came.break_even_elasticity == Amount(reason="unknown_gain")
+        assert choice.outcome.break_even_elasticity == Amount(reason="unknown_gain")
     else:
         change = choice.option.gain.relative
         assert np.sign([change.low, change.high]).tolist() == np.sign(ends).tolist()
@@ -191,9 +191,9 @@ def test_no_surface_is_sure_of_fewer_than_six_queries(n, few, tmp_path):
     assert (decision(study, run).step == "queries") == few
     best = leaderboard.standings(study)[0]
     assert np.isnan([best.low, best.high]).all() == few
-    came = costs.choices(study)[1].came
+    outcome = costs.choices(study)[1].outcome
     for figure in ("net_per_month", "roi", "break_even_elasticity", "break_even_searches"):
-        assert (getattr(came, figure) == Amount(reason="unknown_gain")) == few
+        assert (getattr(outcome, figure) == Amount(reason="unknown_gain")) == few
 
     said = surfaces(study, tmp_path)
     sure = {name for name, text in said.items() if SURE_WORDS.search(text)}

@@ -105,7 +105,7 @@ def test_the_gate_sees_the_same_of_a_run_with_failures(case):
         (value, taken.n) for value in (taken.p50, taken.p90, taken.p95)
     ]
     assert failed[0] == len(study.failures(case.flaky.id))
-    out = study.comparison.left_out(case.flaky.id, SPEC)
+    out = study.comparison.excluded(case.flaky.id, SPEC)
     (note,) = (each for each in said["notes"] if "Excluded" in each)
     assert re.findall(r"\d+(?= )", note.partition(": ")[2]) == [str(n) for n in out.values()]
 

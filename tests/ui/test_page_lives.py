@@ -156,7 +156,7 @@ class Acts:
         Corrections(self.workspace).correct(self.data, ("q5", doc), float(label), "")
 
     def note(self, text):
-        Notes(self.workspace).keep(self.data, "q1", ["odd"], text)
+        Notes(self.workspace).store(self.data, "q1", ["odd"], text)
 
     def again(self):
         """Rerun the page."""

@@ -42,9 +42,9 @@ def test_no_field_of_the_address_waits_for_its_page():
 def read_only(workspace, stored, monkeypatch):
     """A workspace with one row of each kind, opened read-only."""
     run_id = workspace.runs(stored)[0].id
-    Notes(workspace).keep(stored, "q1", ["odd"], "look *here*")
+    Notes(workspace).store(stored, "q1", ["odd"], "look *here*")
     Corrections(workspace).correct(stored, ("q1", "d0"), 1.0, "Ann")
-    RunNotes(workspace).keep(run_id, "why it was made")
+    RunNotes(workspace).store(run_id, "why it was made")
     Pins(workspace).pin(run_id)
     workspace.set_setting("scenarios", assumptions.write_scenarios({"careful": Assumptions()}))
     Queue(workspace).submit(

@@ -238,7 +238,7 @@ CASES = {
     "nothing measured": lambda: value_per_search(Option("x", 0.0, None), PUBLISHED),
     **{
         f"{proof} {value} from {low} may be counted on": lambda value=value, low=low, proof=proof: (
-            (change := MeasuredChange(value, low, None, proof)).sure, change.settled
+            (change := MeasuredChange(value, low, None, proof)).sure, change.conclusive
         )
         for proof, value, low in (
             ("proven", 0.2, 0.1), ("proven", -0.2, -0.3), ("unproven", 0.2, 0.1),

@@ -52,7 +52,7 @@ FEW = Gain(MeasuredChange(0.9), queries=4)
 def only(made: Choice, *, valued: bool = True, example: bool = False) -> Choice:
     """Return a choice as in a study with missing parts. valued: the value of a search is set."""
     made = replace(made, valued=valued, example_values=example)
-    return replace(made, came=made.under(SCENARIO, made.option.gain, valued=valued))
+    return replace(made, outcome=made.under(SCENARIO, made.option.gain, valued=valued))
 
 
 def billed(gain: Gain | None, *, valued: bool = True) -> Choice:
@@ -63,7 +63,7 @@ def billed(gain: Gain | None, *, valued: bool = True) -> Choice:
 
 def came(made: Choice, **changes: object) -> Choice:
     """Return the choice with another outcome."""
-    return replace(made, came=replace(made.came, **changes))
+    return replace(made, outcome=replace(made.outcome, **changes))
 
 
 def told(made: Choice, scenario: Assumptions = SCENARIO) -> list[str]:
@@ -192,7 +192,7 @@ def test_from_which_value_on_it_pays(texts):
 
 
 def test_a_figure_has_its_interval_where_that_says_more(texts):
-    always, unsure = "always", choice(changed(0.02, -0.05, 0.101, "unproven")).came
+    always, unsure = "always", choice(changed(0.02, -0.05, 0.101, "unproven")).outcome
     cells = [
         *((Amount(2.0, 2.0, 2.0), "money"), (Amount(2.0, 2.0, 3.0), "money")),
         *((Amount(2.0, None, 3.0), "money"), (Amount(2.0, 1.0, None), "money")),

@@ -23,7 +23,7 @@ from rankdash.core.study.systems import Money
 from rankdash.core.value.prices import shipped
 from rankdash.core.words import queries as words_queries
 from rankdash.core.words import verdicts
-from rankdash.core.words.latency import added, busy_notes, left_out_of_times, where_measured
+from rankdash.core.words.latency import added, busy_notes, excluded_from_times, where_measured
 from rankdash.features.data.words import label_count, lights
 from rankdash.features.overview import caveats
 from rankdash.features.report import words as report_words
@@ -227,11 +227,11 @@ def test_times_that_are_not_a_run_s_own_or_not_of_this_machine_say_so(texts):
         "latency",
         {name: (where_measured(each), added(each)) for name, each in made.items()}
         | {
-            f"in no time, {name}": left_out_of_times(replace(nothing, **each), Measured())
+            f"in no time, {name}": excluded_from_times(replace(nothing, **each), Measured())
             for name, each in lost.items()
         }
         | {"busy, of which one was timed": busy_notes(study_on(DATA, *busy))}
-        | {"prepared": left_out_of_times(nothing, Measured(index_seconds=5.0))}
+        | {"prepared": excluded_from_times(nothing, Measured(index_seconds=5.0))}
         | {
             f"{n} without a text, {rule}": str(
                 words_queries.without_text(Measured(textless_pairs=n, without_text=rule))

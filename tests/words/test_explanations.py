@@ -200,9 +200,9 @@ def test_queries_are_counted_and_a_label_of_0_is_a_label(texts):
     texts(
         "queries",
         {
-            "excluded": [queries.left_out_text(counts), *queries.excluded(counts)],
-            "one excluded": queries.left_out_text({"failed": 1}),
-            "none excluded": queries.left_out_text({}),
+            "excluded": [queries.excluded_text(counts), *queries.excluded(counts)],
+            "one excluded": queries.excluded_text({"failed": 1}),
+            "none excluded": queries.excluded_text({}),
             "labels": [*labels, queries.grade(nan, 3.0), queries.label_words(None)],
             "judged": [queries.judged_title(None), queries.judged_title(5)],
             "metrics": [queries.metric_title(spec) for spec in ("ndcg@10", "map-graded")],

@@ -24,10 +24,10 @@ from rankdash.core.value.prices import UNITS, ListedPrice, Load, Price, cost_per
 from rankdash.core.words import costs as cost_words
 from rankdash.core.words import prices
 from rankdash.core.words.costs import year
-from rankdash.core.words.latency import left_out_of_times
+from rankdash.core.words.latency import excluded_from_times
 from rankdash.core.words.methods import methods, rules_in_words
 from rankdash.core.words.prices import money
-from rankdash.core.words.queries import grade, label_words, left_out_text
+from rankdash.core.words.queries import excluded_text, grade, label_words
 from rankdash.core.words.verdicts import change_facts, change_interval, interval, p_value, sentence
 from rankdash.features.cost import words as page_words
 from rankdash.kit.drawing import draw as drawing_draw
@@ -133,9 +133,9 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
     written = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
     written["break_even_elasticity"] = "elasticity"
     figures = {
-        each.name: getattr(choice.came, each.name)
-        for each in fields(choice.came)
-        if isinstance(getattr(choice.came, each.name), Amount)
+        each.name: getattr(choice.outcome, each.name)
+        for each in fields(choice.outcome)
+        if isinstance(getattr(choice.outcome, each.name), Amount)
     }
     said = [
         *(part for name, figure in figures.items()
@@ -183,8 +183,8 @@ def test_verdicts_and_rules_are_written_in_numbers(rules, change, p, before, n, 
         *(how for _what, how in methods(rules, corrected)),
         *(value for _title, value in rules_in_words(conventions, rules)),
         drawing_draw.p_limit(corrected).format(p=round(1 - rules.level, 6)),
-        left_out_text({"failed": n}),
-        left_out_of_times(
+        excluded_text({"failed": n}),
+        excluded_from_times(
             Apart(n, n, n, n, n, n, retry_wait_ms=p, cached_pairs=n, limit_ms=p),
             None,
         ),

@@ -117,8 +117,8 @@ def test_an_estimate_says_from_how_many_labels_it_is(texts):
         "too early": {"state": "too_early", "difference": nan},
     }
     free, dear = choices(best_or_worst(6, "precision@3", bool, lambda _at: True))
-    loss = replace(dear, came=replace(dear.came, net_per_month=replace(
-        dear.came.net_per_month, value=0.0)))  # fmt: skip
+    loss = replace(dear, outcome=replace(dear.outcome, net_per_month=replace(
+        dear.outcome.net_per_month, value=0.0)))  # fmt: skip
 
     def said(changes: dict[str, object]) -> list[object]:
         found = replace(FOUND, **changes)

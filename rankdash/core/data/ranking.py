@@ -290,7 +290,7 @@ class Ranking:
             given=np.arange(len(codes), dtype=np.int32),
         )
 
-    def settled(self, ties: Ties, precision: ScorePrecision = "float64") -> Ranking:
+    def with_ties(self, ties: Ties, precision: ScorePrecision = "float64") -> Ranking:
         """Return the same ranking with equal scores ordered by `ties`.
 
         precision: "float32" rounds the scores to single precision, as trec_eval does, so that more
@@ -468,7 +468,7 @@ class Run:
         return None if self.measured is None else self.measured.stopped
 
     @cached_property
-    def left_out(self) -> dict[str, str]:
+    def excluded(self) -> dict[str, str]:
         """Query id → "failed" or "skipped", for the queries without a result."""
         rows = self.queries[self.queries["state"] != "done"]
         return dict(zip(rows["query_id"], rows["state"], strict=True))

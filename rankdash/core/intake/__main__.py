@@ -23,14 +23,14 @@ from rankdash.core.intake.reading import (
     IDLE_SECONDS,
     PROGRESS,
     REQUEST,
-    Kept,
     Outcome,
     Progress,
     Step,
+    StoreOutcome,
     answer_of,
     claim,
     is_large,
-    keep,
+    store_loaded,
 )
 from rankdash.core.readers import Guess, ReadLimits, Source, guesses, read
 from rankdash.core.readers.detect import tables_of
@@ -77,7 +77,7 @@ def _read(
     name: str | None,
     retrieval: Retrieval | None,
     choices: dict[str, Any],
-) -> Kept | None:
+) -> StoreOutcome | None:
     """Read, check and store a data set; return None if the reading was cancelled."""
     steps = _ProgressFile(folder, sources)
     limits = replace(limits, watch=steps.rows, joining=lambda: steps.step("joining"))
@@ -89,7 +89,7 @@ def _read(
     if not claim(folder):
         return None
     steps.step("storing")
-    return keep(opened, loaded)
+    return store_loaded(opened, loaded)
 
 
 def _guess(

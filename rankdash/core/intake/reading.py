@@ -192,7 +192,7 @@ def sweep_uploads() -> None:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoreOutcome:
     """The outcome of reading and storing the files of a data set.
 
     dataset_id: the stored data set.
@@ -205,7 +205,7 @@ class Kept:
     added: tuple[str, ...] = ()
 
 
-def keep(workspace: Workspace, loaded: Loaded) -> Kept:
+def store_loaded(workspace: Workspace, loaded: Loaded) -> StoreOutcome:
     """Store a data set under an unused name, with its systems. If a data set with equal content is
     already stored, only missing systems are added.
 
@@ -222,14 +222,14 @@ def keep(workspace: Workspace, loaded: Loaded) -> Kept:
     added = [run for run in loaded.runs if run.id not in stored]
     for run in added:
         workspace.save_run(run)
-    return Kept(dataset.id, was_here, tuple(run.name for run in added))
+    return StoreOutcome(dataset.id, was_here, tuple(run.name for run in added))
 
 
 # Conversion of the outcome to JSON and back, including the classes of errors and questions.
 #
 # Not pickled, so that a process compromised by a file cannot run code in the server.
 
-Outcome = Kept | TakenIn | list[Guess] | RankdashError
+Outcome = StoreOutcome | TakenIn | list[Guess] | RankdashError
 """The outcome of a request: a data set, the content of a workspace file, guesses or an error."""
 
 _ERRORS: dict[str, type[RankdashError]] = {
@@ -246,7 +246,7 @@ def answer_of(outcome: Outcome) -> str:
     if isinstance(outcome, TakenIn):
         findings = [_plain(vars(finding)) for finding in outcome.findings]
         return json.dumps({**vars(outcome), "findings": findings})
-    return json.dumps(asdict(outcome) if isinstance(outcome, Kept) else _plain(outcome))
+    return json.dumps(asdict(outcome) if isinstance(outcome, StoreOutcome) else _plain(outcome))
 
 
 def outcome_of(answer: str) -> Outcome:
@@ -259,7 +259,7 @@ def outcome_of(answer: str) -> Outcome:
     if "findings" in content:
         findings = [Finding(**_fields(each)) for each in content["findings"]]
         return TakenIn(content["datasets"], Counter(content["added"]), findings)
-    return convert(content, Kept)
+    return convert(content, StoreOutcome)
 
 
 def _plain(value: object) -> Any:
@@ -416,10 +416,10 @@ class Reading:
             self._process.kill()
             self._end()
 
-    def result(self) -> Kept:
+    def result(self) -> StoreOutcome:
         """Wait for the outcome and return it.
 
-        Raises what `load` and `keep` raise, and LimitError if the process died.
+        Raises what `load` and `store_loaded` raise, and LimitError if the process died.
         """
         self._ended = True
         if self._process.answered(self._folder, float("inf")):
@@ -432,7 +432,7 @@ class Reading:
         self._end()
         if isinstance(outcome, RankdashError):
             raise outcome
-        return cast(Kept, outcome)
+        return cast(StoreOutcome, outcome)
 
 
 def claim(folder: Path) -> bool:

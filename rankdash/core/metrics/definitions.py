@@ -57,7 +57,7 @@ JARVELIN_KEKALAINEN = GainForm(_linear, _late_log_discount)
 
 def _ranked_weights(relevance: Relevance, form: GainForm) -> Floats:
     """Return the (J,) discounted gain of each position, up to a constant factor per query."""
-    return relevance.kept(
+    return relevance.cached(
         (form, "ranked"),
         lambda: _weights(relevance, form, relevance.query, relevance.rank, relevance.label),
     )
@@ -66,12 +66,12 @@ def _ranked_weights(relevance: Relevance, form: GainForm) -> Floats:
 def _best_sum(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
     """Return the (Q,) highest sum within k of any order of all labelled documents, up to the same
     factor."""
-    return relevance.kept((form, "ideal sum", k), lambda: _ideal_sum(relevance, form, k))
+    return relevance.cached((form, "ideal sum", k), lambda: _ideal_sum(relevance, form, k))
 
 
 def _ideal_sum(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
     query, rank = relevance.pool_query, relevance.pool_rank
-    weights = relevance.kept(
+    weights = relevance.cached(
         (form, "ideal"),
         lambda: _weights(relevance, form, query, rank, relevance.judged.pool_label),
     )
@@ -110,7 +110,7 @@ def _raw_weights(relevance: Relevance, form: GainForm) -> Floats:
             weights = raw_gain(form, relevance.label) / form.discount(relevance.rank)
         return np.where(np.isfinite(weights), weights, np.nan)
 
-    return relevance.kept((form, "raw"), made)
+    return relevance.cached((form, "raw"), made)
 
 
 def raw_gain(form: GainForm, labels: Floats) -> Floats:
@@ -144,7 +144,9 @@ def _ap_divisor(relevance: Relevance, k: int | None) -> Floats:
 
 def _precision_at_hits(relevance: Relevance) -> Floats:
     hits = relevance.hits
-    return relevance.kept("precision at hits", lambda: hits.ordinal / hits.rank, of_threshold=True)
+    return relevance.cached(
+        "precision at hits", lambda: hits.ordinal / hits.rank, of_threshold=True
+    )
 
 
 def _average_precision(relevance: Relevance, k: int | None, parameter: float) -> Terms:
@@ -228,7 +230,7 @@ def _expected_reciprocal_rank(relevance: Relevance, k: int | None, parameter: fl
         reached: Floats = products_before(1.0 - stops, offsets) * stops / relevance.rank
         return reached
 
-    return Terms(relevance.kept(("err", top), made), of_hits=False)
+    return Terms(relevance.cached(("err", top), made), of_hits=False)
 
 
 DEFINITIONS = (

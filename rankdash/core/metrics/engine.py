@@ -78,7 +78,9 @@ class Relevance:
         rules = conventions.threshold, condensed
         self._kept_of_threshold = _parts(_KEPT_OF_THRESHOLD, judged, rules)
 
-    def kept(self, name: Hashable, make: Callable[[], Made], *, of_threshold: bool = False) -> Made:
+    def cached(
+        self, name: Hashable, make: Callable[[], Made], *, of_threshold: bool = False
+    ) -> Made:
         """Return the cached result of `make`, for example weights that all cutoffs share. The
         result may depend on labels, ranks and `judged_only`, and must not be modified.
         of_threshold: whether it also depends on the relevance threshold."""
@@ -100,14 +102,14 @@ class Relevance:
     @property
     def relevant(self) -> Flags:
         """Flag of each label that reaches the threshold, shape (J,)."""
-        return self.kept(
+        return self.cached(
             "relevant", lambda: self.label >= self.conventions.threshold, of_threshold=True
         )
 
     @property
     def hits(self) -> Hits:
         """Ranked positions with a relevant document."""
-        return self.kept("hits", self._hits, of_threshold=True)
+        return self.cached("hits", self._hits, of_threshold=True)
 
     def _hits(self) -> Hits:
         chosen = self.relevant
@@ -124,7 +126,7 @@ class Relevance:
     @property
     def relevant_count(self) -> Floats:
         """R: number of relevant documents of each query, ranked or not, shape (Q,)."""
-        return self.kept(
+        return self.cached(
             "relevant count",
             lambda: self.total(
                 self.pool_query[self.judged.pool_label >= self.conventions.threshold]
@@ -135,22 +137,22 @@ class Relevance:
     @property
     def positive_count(self) -> Integers:
         """Number of documents with a label above 0, ranked or not, shape (Q,)."""
-        return self.kept("positive count", lambda: np.diff(self.judged.pool_offsets))
+        return self.cached("positive count", lambda: np.diff(self.judged.pool_offsets))
 
     @property
     def pool_query(self) -> Integers:
         """Query of each label above 0, shape (P,)."""
-        return self.kept("pool query", lambda: arrays.owners(self.judged.pool_offsets))
+        return self.cached("pool query", lambda: arrays.owners(self.judged.pool_offsets))
 
     @property
     def pool_rank(self) -> Integers:
         """Rank of each label above 0 in the ideal order, shape (P,)."""
-        return self.kept("pool rank", lambda: arrays.places(self.judged.pool_offsets))
+        return self.cached("pool rank", lambda: arrays.places(self.judged.pool_offsets))
 
     @property
     def top_label(self) -> Floats:
         """Highest label of each query; 0 without a positive one, shape (Q,)."""
-        return self.kept("top label", self._top_label)
+        return self.cached("top label", self._top_label)
 
     def _top_label(self) -> Floats:
         top = np.zeros(len(self))

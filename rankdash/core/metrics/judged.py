@@ -174,7 +174,7 @@ def match(
     conventions = conventions or Conventions()
     rule = conventions.order_rule(ranking.ties)
     # The join needs only the order, and scores are half the size of a ranking.
-    ranking = replace(ranking.settled(rule, conventions.score_precision), scores=ranking.scores)
+    ranking = replace(ranking.with_ties(rule, conventions.score_precision), scores=ranking.scores)
     queries = coded(pairs["query_id"])
     groups, query_ids = group_rows(queries), queries.names
     docs = coded(pairs["doc_id"])

@@ -423,7 +423,7 @@ def computed_by(details: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-def settled(
+def with_runtime(
     settings: Mapping[str, SettingValue], details: Mapping[str, object]
 ) -> dict[str, SettingValue]:
     """Return the settings with the runtime and device from a reranker's details."""

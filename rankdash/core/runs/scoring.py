@@ -83,7 +83,7 @@ class Meter:
     index_seconds: float = 0.0
     together: int = 0
 
-    def add(self, response: Asked, queries: int) -> None:
+    def add(self, response: AnsweredRequests, queries: int) -> None:
         self.seconds += response.seconds
         self.cpu_seconds += response.cpu_seconds
         self.together = max(self.together, queries)
@@ -95,7 +95,7 @@ class Meter:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnsweredRequests:
     """Requests, their answers (unusable ones replaced by failed ones), and the seconds they
     took."""
 
@@ -114,7 +114,7 @@ class Spread(Protocol):
         """Maximum number of concurrent batches."""
         ...
 
-    def stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[Asked]:
+    def stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[AnsweredRequests]:
         """Yield each batch after its answer, in any order, possibly in parts. The next of `batches`
         is read when a process is free for it, so at most `at_once` batches are in progress. Times
         are measured in the process that answers."""
@@ -126,7 +126,7 @@ def ask(
     requests: Sequence[Request],
     clock: Callable[[], int],
     cpu_clock: Callable[[], int],
-) -> Asked:
+) -> AnsweredRequests:
     """Send requests to a reranker in one call; if that fails, try each request separately, so that
     only the failing requests are marked failed. clock, cpu_clock: wall and process time in
     nanoseconds.
@@ -146,7 +146,7 @@ def ask(
     cpu_seconds = (cpu_clock() - cpu_started) / 1e9
     if reason and len(requests) > 1:
         parts = [ask(reranker, [request], clock, cpu_clock) for request in requests]
-        return Asked(
+        return AnsweredRequests(
             requests,
             [part.answers[0] for part in parts],
             sum(part.seconds for part in parts),
@@ -158,7 +158,7 @@ def ask(
         _usable(answer, len(request.doc_ids))
         for request, answer in zip(requests, answers, strict=True)
     ]
-    return Asked(requests, usable, seconds, cpu_seconds)
+    return AnsweredRequests(requests, usable, seconds, cpu_seconds)
 
 
 @dataclass
@@ -271,7 +271,7 @@ class Scoring:
             return request
         return request.part(np.flatnonzero(np.isnan(self.kept[query].scores)))
 
-    def _ask(self, requests: Sequence[Request]) -> Asked:
+    def _ask(self, requests: Sequence[Request]) -> AnsweredRequests:
         if isinstance(self.reranker, Spread):
             return next(self.reranker.stream([requests]))
         return ask(self.reranker, requests, self.clock, self.cpu_clock)
@@ -318,7 +318,7 @@ def _merged(cached: KeptScores, fresh: KeptScores) -> KeptScores:
     return merged
 
 
-def _latency_ms(response: Asked) -> float:
+def _latency_ms(response: AnsweredRequests) -> float:
     """Return the latency of one query: without indexing and without the waits before retries; NaN
     if the query failed."""
     (answer,) = response.answers

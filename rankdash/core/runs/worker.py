@@ -37,9 +37,9 @@ from rankdash.core.runs.results import (
     QueryResult,
     computed_by,
     results_from,
-    settled,
     still_good,
     to_row,
+    with_runtime,
 )
 from rankdash.core.runs.runner import Cancelled, rerank
 from rankdash.core.runs.scoring import OptionalCache
@@ -142,7 +142,7 @@ class Attempt:
         configured = create(job.reranker, job.settings)
         settings = configured.settings
         if computed := json.loads(self._computed):
-            configured = create(job.reranker, settled(settings, computed))
+            configured = create(job.reranker, with_runtime(settings, computed))
 
         with self._ready(configured) as reranker:
 

@@ -83,7 +83,7 @@ class Estimate:
     relative_high: float = math.nan
 
     @property
-    def settled(self) -> bool:
+    def conclusive(self) -> bool:
         """True if the result is conclusive."""
         return self.state == "settled" or (self.state == "complete" and self.difference != 0)
 
@@ -91,7 +91,7 @@ class Estimate:
     def kind(self) -> Literal["better", "worse", "unproven", "too_few"]:
         """The kind of the verdict: "unproven" while it is inconclusive, "too_few" before the first
         interval."""
-        if self.settled:
+        if self.conclusive:
             return "better" if self.difference > 0 else "worse"
         return "too_few" if self.state == "too_early" else "unproven"
 

@@ -138,9 +138,9 @@ class LabelStatus:
         return max(each) if each and len(each) == len(self.estimates) else None
 
     @property
-    def settled(self) -> bool:
+    def conclusive(self) -> bool:
         """True if every contrast is conclusive."""
-        return bool(self.estimates) and all(estimate.settled for estimate in self.estimates)
+        return bool(self.estimates) and all(estimate.conclusive for estimate in self.estimates)
 
     @property
     def complete(self) -> bool:
@@ -156,7 +156,7 @@ class LabelStatus:
         """Return all fields for JSON: unrounded, None for NaN."""
         return {
             "mode": self.mode,
-            "settled": self.settled,
+            "settled": self.conclusive,
             "needed": self.needed,
             "needed_most": self.needed_most,
             "saved": self.saved,
@@ -165,7 +165,7 @@ class LabelStatus:
             "cannot_tell": self.cannot_tell,
             "estimates": [
                 {name: _or_none(value) for name, value in asdict(each).items()}
-                | {"settled": each.settled}
+                | {"settled": each.conclusive}
                 for each in self.estimates
             ],
             "raters": [each.numbers() for each in self.raters],

@@ -59,7 +59,7 @@ class Comparison:
     - mean with mean_low…mean_high and n: over all queries with a value of the system.
     - missing: how many of those n have no documents from the system and count 0.
     - paired: number of queries with a value of both it and the baseline; left_out: number of other
-    queries (their reasons: `left_out`). before and after: means of baseline and system over the
+    queries (their reasons: `excluded`). before and after: means of baseline and system over the
     paired queries. delta = after - before, with delta_low…delta_high; relative_delta = delta /
     before, NaN if that is 0 or almost 0.
     - p of the chosen test, and p_corrected. Both NaN for metrics that only describe labels.
@@ -165,7 +165,7 @@ class Comparison:
             raise SpecError("{baseline!r} is the baseline itself.", baseline=system)
         return verdict.named(names or {})
 
-    def left_out(self, system: str, spec: str | Measure) -> Mapping[str, int]:
+    def excluded(self, system: str, spec: str | Measure) -> Mapping[str, int]:
         """Return reason → number of queries excluded from the pairs, for the reasons that occur.
 
         Raises SpecError for a system or metric that was not compared.

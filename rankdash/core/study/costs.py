@@ -59,7 +59,7 @@ class Choice:
     """
 
     option: Option
-    came: Outcome
+    outcome: Outcome
     system: str
     bill: Bill | None
     load: MeasuredLoad
@@ -98,10 +98,10 @@ class Choice:
     def under(self, assumptions: Assumptions, gain: Gain | None, *, valued: bool) -> Outcome:
         """Return the outcome in another scenario. valued: whether the user set the value of a
         search there."""
-        came = outcome(replace(self.option, gain=gain), assumptions)
+        result = outcome(replace(self.option, gain=gain), assumptions)
         has_price = self.bill is None or not self.bill.lack
         example = self.example_values and has_price
-        return only_from_set(came, price=example or not self.unset, value=example or valued)
+        return only_from_set(result, price=example or not self.unset, value=example or valued)
 
 
 def choices(study: Study) -> list[Choice]:
@@ -121,8 +121,8 @@ def choices(study: Study) -> list[Choice]:
 def _unranked(name: str, load: MeasuredLoad, money: Money) -> Choice:
     """Return the option without a reranker, with cost 0 and gain 0."""
     free = Option(_("No reranker: {name}", name=name), 0.0, Gain(NO_CHANGE), free=True)
-    came = outcome(free, money.assumptions)
-    return Choice(free, came, BASELINE, None, load, Waiting(0.0, 0.0), valued=True)
+    result = outcome(free, money.assumptions)
+    return Choice(free, result, BASELINE, None, load, Waiting(0.0, 0.0), valued=True)
 
 
 def _of(study: Study, system: str, money: Money) -> Choice:
@@ -171,7 +171,7 @@ def _choice(
         valued=money.valued,
         example_values=money.example,
     )
-    return replace(choice, came=choice.under(money.assumptions, gained, valued=money.valued))
+    return replace(choice, outcome=choice.under(money.assumptions, gained, valued=money.valued))
 
 
 def system_of(study: Study, choice: Choice) -> str | None:
@@ -311,7 +311,7 @@ def _estimated(study: Study, system: str) -> Gain | None:
     estimate = estimate_of(study, system)
     if estimate is None or not np.isfinite(estimate.relative):
         return None
-    proof: Proof = "proven" if estimate.settled else "unproven"
+    proof: Proof = "proven" if estimate.conclusive else "unproven"
     change = MeasuredChange(estimate.relative, estimate.relative_low, estimate.relative_high, proof)
     labels = estimate.labels + estimate.known
     return Gain(change, MeasuredChange(0.0), estimate.queries, labels=labels)

@@ -39,7 +39,7 @@ def evaluation(study: Study, system: str) -> Evaluation:
 
     def join() -> _Joined:
         run = load()
-        return _Joined(judge(run.ranking, study.dataset.qrels, study.conventions), run.left_out)
+        return _Joined(judge(run.ranking, study.dataset.qrels, study.conventions), run.excluded)
 
     def make() -> Evaluation:
         joined = study.shared(

@@ -171,7 +171,7 @@ class Study:
     def excluded(self, system: str) -> Mapping[str, str]:
         """Return query id → "failed" or "skipped", for queries without a result."""
         run = self.run(system)
-        return {} if run is None else run.left_out
+        return {} if run is None else run.excluded
 
     def stopped(self, system: str) -> bool:
         """Return whether the run of a system was stopped by its result."""

@@ -61,7 +61,7 @@ class MeasuredChange:
         return min(self.low, 0.0)
 
     @property
-    def settled(self) -> bool:
+    def conclusive(self) -> bool:
         """True if the verdict determines its sign, or that it is 0."""
         return self.proof in ("proven", "same")
 
@@ -277,7 +277,7 @@ def _counted_are_settled(option: Option, assumptions: Assumptions) -> bool:
         (option.gain.relative, assumptions.value_per_search * assumptions.elasticity),
         (option.gain.hit, _hits_worth(assumptions)),
     ]
-    return all(change.settled for change, worth in counted if share * worth)
+    return all(change.conclusive for change, worth in counted if share * worth)
 
 
 def _nets(figures: Mapping[str, Figure]) -> bool:

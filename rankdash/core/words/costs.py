@@ -124,17 +124,17 @@ def answer(choice: Choice) -> Answer:
     negative, but its interval includes a gain. unproven: a change that counts is not proven, and
     the option may pay off. open: the answer depends on a price or a value that is not set.
     """
-    came, net = choice.came, choice.came.net_per_month
+    outcome, net = choice.outcome, choice.outcome.net_per_month
     if choice.option.gain is None:
         return "unknown"
     if choice.lacks_value:
-        if not came.brings:
+        if not outcome.brings:
             return "no"
-        return "open" if came.proven else "unproven"
-    if came.pays:
+        return "open" if outcome.proven else "unproven"
+    if outcome.pays:
         return "yes"
     hopeful = not isinstance(net.high, float) or net.high > 0
-    if not came.proven and hopeful:
+    if not outcome.proven and hopeful:
         return "unproven"
     if net.value is not None and net.value > 0:
         return "maybe"
@@ -159,7 +159,7 @@ def in_short(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     if answer(choice) == "open" and any(sentences):
         lead = _("**{name}:**", name=context.safe(choice.name))
     elif answer(choice) in ("yes", "maybe", "doubtful", "no") and not choice.lacks_value:
-        net, interval = cell(context.period.of(choice.came.net_per_month), context.currency)
+        net, interval = cell(context.period.of(choice.outcome.net_per_month), context.currency)
         value = _bold(context, net, interval)
         sentences = [_("Net {value} {period}.", value=value, period=context.period.name)]
     return _joined(lead, [each for each in sentences if each][:1])
@@ -176,12 +176,12 @@ def _answered(
     """Return the answer and the sentences that follow it."""
     name = context.safe(choice.name)
     metric, level, span = context.metric, level_percent(context.level), context.period
-    gain, came = choice.option.gain, choice.came
-    cost, value = (span.of(each) for each in (came.cost_per_month, came.value_per_month))
+    gain, outcome = choice.option.gain, choice.outcome
+    cost, value = (span.of(each) for each in (outcome.cost_per_month, outcome.value_per_month))
     if gain is None:
         return _("**No answer for {name}.**", name=name), [_why_no_gain(context, choice)]
     kind, lacking = answer(choice), choice.lacks_value
-    if kind == "no" and gain.relative.value <= 0 and not came.brings:
+    if kind == "no" and gain.relative.value <= 0 and not outcome.brings:
         unset = choice.unset and not choice.demonstrated
         return _never(context, choice, None if unset else money(cost.value, context.currency))
     even = (
@@ -208,7 +208,7 @@ def _answered(
         "doubtful": _("**{name} probably does not pay off under these assumptions.**", name=name),
         "no": _("**{name} does not pay off under these assumptions.**", name=name),
     }
-    net, interval = cell(span.of(came.net_per_month), context.currency)
+    net, interval = cell(span.of(outcome.net_per_month), context.currency)
     rest = _(
         "At the {elasticity}% assumed here it brings {value} {period} and costs {cost}: net {net}.",
         elasticity=number(scenario.elasticity, 2),
@@ -218,10 +218,14 @@ def _answered(
         net=f"**{net}** ({interval})" if interval else f"**{net}**",
     )
     note = _without_gain(gain.relative, metric) if kind == "yes" else ""
-    if kind != "yes" and not came.proven:
+    if kind != "yes" and not outcome.proven:
         note = _not_proven(context, gain)
     built = scenario.setup_cost or scenario.monthly_cost
-    if not built and isinstance(came.net_per_month.value, float) and came.net_per_month.value > 0:
+    if (
+        not built
+        and isinstance(outcome.net_per_month.value, float)
+        and outcome.net_per_month.value > 0
+    ):
         free = _("Setup and maintenance are counted as {zero}.", zero=money(0.0, context.currency))
         rest = paragraph([rest, free])
     return leads[kind], [note, even, "" if lacking else rest]
@@ -270,7 +274,7 @@ def _never(context: MoneyContext, choice: Choice, cost: str | None) -> tuple[str
 
 def _without_gain(change: MeasuredChange, metric: str) -> str:
     """Return a note if an option pays off although no gain is proven; otherwise ""."""
-    if not change.settled:
+    if not change.conclusive:
         return _("This is the case even though no gain in {metric} is proven.", metric=metric)
     if change.value < 0:
         return _(
@@ -283,7 +287,7 @@ def _without_gain(change: MeasuredChange, metric: str) -> str:
 
 def _not_proven(context: MoneyContext, gain: Gain) -> str:
     """Return which of the changes behind the value is not proven, and why."""
-    relative = not gain.relative.settled
+    relative = not gain.relative.conclusive
     change = gain.relative if relative else gain.hit
     params = {
         "metric": context.metric if relative else context.hit,
@@ -308,14 +312,14 @@ def _break_even_of_set(context: MoneyContext, choice: Choice, scenario: Assumpti
     the least value of a search."""
     if choice.valued:
         return _break_even_price(context, choice, scenario)
-    worth, interval = cell(choice.came.break_even_worth, context.currency)
-    if choice.unset and choice.came.break_even_worth.reason != "no_traffic":
+    worth, interval = cell(choice.outcome.break_even_worth, context.currency)
+    if choice.unset and choice.outcome.break_even_worth.reason != "no_traffic":
         return _least_value(context, choice, scenario)
-    if choice.came.break_even_worth.value is None:
+    if choice.outcome.break_even_worth.value is None:
         return {
             "no_traffic": _("There are no searches, so there is nothing to gain."),
             "always": _("It pays off even if better ranking has no value."),
-        }.get(choice.came.break_even_worth.reason or "", "")
+        }.get(choice.outcome.break_even_worth.reason or "", "")
     return _(
         "It pays off if a 1% higher {metric} is worth at least {worth} per 1,000 searches.",
         metric=context.metric,
@@ -346,11 +350,11 @@ def _bold(context: MoneyContext, amount: str, interval: str) -> str:
 
 def _break_even_price(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
     """Return the highest price at which it pays off, with the assumptions behind it."""
-    price, interval = cell(choice.came.break_even_price, context.currency)
-    if choice.came.break_even_price.reason == "no_traffic":
+    price, interval = cell(choice.outcome.break_even_price, context.currency)
+    if choice.outcome.break_even_price.reason == "no_traffic":
         return _("There are no searches, so there is nothing to gain.")
-    if choice.came.break_even_price.value is None:
-        if scenario.monthly_cost and choice.came.brings:
+    if choice.outcome.break_even_price.value is None:
+        if scenario.monthly_cost and choice.outcome.brings:
             return _("Not even at price 0: its value is below its maintenance cost.")
         return _("Not even at price 0: the measured change has no value.")
     return _(
@@ -364,8 +368,8 @@ def _break_even_price(context: MoneyContext, choice: Choice, scenario: Assumptio
 
 
 def _break_even(choice: Choice, metric: str, level: str) -> str:
-    even, searches = choice.came.break_even_elasticity, choice.came.break_even_searches
-    if choice.came.pays_without_gain:
+    even, searches = choice.outcome.break_even_elasticity, choice.outcome.break_even_searches
+    if choice.outcome.pays_without_gain:
         return _("It pays off even if better ranking has no value.")
     if even.value is None:
         return {

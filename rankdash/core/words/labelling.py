@@ -106,7 +106,7 @@ def labelling_sentences(status: LabelStatus) -> list[str]:
         ]
     else:
         sentences = [sentence for each in status.estimates for sentence in estimate_sentences(each)]
-        if not status.settled:
+        if not status.conclusive:
             sentences.append(effort_sentence(status))
         if status.saved:
             sentences.append(saved_sentence(status.saved))
@@ -152,7 +152,7 @@ def like_these_sentence(estimate: Estimate) -> str:
 
 def estimate_chip(estimate: Estimate) -> str:
     """Return the state of an estimate in a word or two."""
-    if estimate.settled:
+    if estimate.conclusive:
         return _p("verdict", "better") if estimate.difference > 0 else _p("verdict", "worse")
     if estimate.state == "complete":
         return _("the same")
@@ -232,9 +232,9 @@ STEPS = {
 
 def estimate_step(status: LabelStatus, estimate: Estimate, choice: Choice, priced: bool) -> str:
     """Return the next step. priced: whether price and assumptions are set."""
-    if not estimate.settled and estimate.state != "complete":
+    if not estimate.conclusive and estimate.state != "complete":
         return paragraph([_("Continue labelling, then decide."), effort_sentence(status)])
-    net = choice.came.net_per_month.value
+    net = choice.outcome.net_per_month.value
     if estimate.difference <= 0:
         step = "worse" if estimate.difference < 0 else "same"
     elif not priced:

@@ -92,7 +92,7 @@ def without_p95(timed: int) -> str:
     )
 
 
-def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
+def excluded_from_times(lost: Apart, measured: Measured | None) -> str:
     """Return the queries and the preparation that the latencies of a run exclude; "" if nothing is
     excluded."""
     sentences = []

@@ -14,14 +14,14 @@ from rankdash.core.metrics import parse_measure
 
 
 def outcome_words() -> dict[str, str]:
-    return {"helped": _("helped ▲"), "same": _("same ="), "hurt": _("hurt ▼"), **left_out_words()}
+    return {"helped": _("helped ▲"), "same": _("same ="), "hurt": _("hurt ▼"), **excluded_words()}
 
 
 def state_words() -> dict[str, str]:
-    return {"ok": _p("state", "ok"), "all_unjudged": _("all unjudged"), **left_out_words()}
+    return {"ok": _p("state", "ok"), "all_unjudged": _("all unjudged"), **excluded_words()}
 
 
-def left_out_words() -> dict[str, str]:
+def excluded_words() -> dict[str, str]:
     return {
         "failed": _p("state", "failed"),
         "skipped": _("not run"),
@@ -32,11 +32,11 @@ def left_out_words() -> dict[str, str]:
     }
 
 
-def left_out_text(counts: Mapping[str, int]) -> str:
+def excluded_text(counts: Mapping[str, int]) -> str:
     """Return how many queries a comparison excludes and why; "" if none. counts: by reason."""
     if not counts:
         return ""
-    words = left_out_words()
+    words = excluded_words()
     return ngettext(
         "{n} query is excluded on both sides and counts neither for nor against: {counts}.",
         "{n} queries are excluded on both sides and count neither for nor against: {counts}.",
@@ -48,8 +48,8 @@ def left_out_text(counts: Mapping[str, int]) -> str:
 
 
 def excluded(counts: Mapping[str, int]) -> list[str]:
-    """Return a short text for each reason of exclusion. counts: as for `left_out_text`."""
-    words = left_out_words()
+    """Return a short text for each reason of exclusion. counts: as for `excluded_text`."""
+    words = excluded_words()
     return [_("{n} excluded ({why})", n=number(n, 0), why=words[why]) for why, n in counts.items()]
 
 

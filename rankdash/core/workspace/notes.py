@@ -87,7 +87,7 @@ class Notes(_Store):
         row = self._database.row(self.table, dataset_id=dataset_id, query_id=query_id)
         return Note(query_id) if row is None else _note(row)
 
-    def keep(
+    def store(
         self, dataset_id: str, query_id: str, tags: Iterable[str], text: str, who: str = ""
     ) -> Note:
         """Replace the remarks on a query; without tags and text they are deleted. Return the note
@@ -131,7 +131,7 @@ class RunNotes(_Store):
         row = self._database.row(self.table, run_id=run_id)
         return RunNote(run_id) if row is None else from_row(RunNote, row, text=row["note"])
 
-    def keep(self, run_id: str, text: str, who: str = "") -> RunNote:
+    def store(self, run_id: str, text: str, who: str = "") -> RunNote:
         """Replace the note on a run; without text it is deleted. Return it as it is stored. who:
         the name of its author.
 
@@ -162,7 +162,7 @@ class LabelNotes(_Store):
             notes.setdefault((row["query_id"], row["doc_id"]), {})[row["who"]] = row["note"]
         return notes
 
-    def keep(self, dataset_id: str, pair: Pair, who: str, note: str) -> None:
+    def store(self, dataset_id: str, pair: Pair, who: str, note: str) -> None:
         """Replace a person's remark on a pair, up to `LONGEST_LABEL_NOTE` characters in one line;
         an empty remark is deleted."""
         text = " ".join(note.split())[:LONGEST_LABEL_NOTE]

@@ -227,11 +227,11 @@ def _axis_charts(choice: Choice, scenario: Assumptions, name: str, currency: str
     """Return the axis of an assumption, from near 0 to a few times its present value, and long
     enough to include the break-even. If the value is 0, the axis is the range of the slider."""
     now = input_value(choice.option, scenario, name) or 0.0
-    came = choice.came
+    outcome = choice.outcome
     threshold = {
-        PRICE: came.break_even_price,
-        "elasticity": came.break_even_elasticity,
-        "searches_per_day": came.break_even_searches,
+        PRICE: outcome.break_even_price,
+        "elasticity": outcome.break_even_elasticity,
+        "searches_per_day": outcome.break_even_searches,
     }.get(name)
     even = threshold.value if threshold is not None else None
     unit_of = symbol(currency) if name == PRICE else ""

@@ -360,7 +360,7 @@ def worth(study: Study, in_focus: str = "", period: Period | None = None) -> Dra
     known = [
         each
         for each in options
-        if system_of(study, each) is not None and each.came.net_per_month.value is not None
+        if system_of(study, each) is not None and each.outcome.net_per_month.value is not None
     ]
     challengers = [each for each in options if each.system in study.challengers]
     if not challengers:
@@ -375,10 +375,10 @@ def worth(study: Study, in_focus: str = "", period: Period | None = None) -> Dra
 
 def absence(choice: Choice, focus: Choice, assumed: Assumptions) -> str | None:
     """Return why a system is missing from the chart of the system in focus; None if it is drawn."""
-    net = choice.came.net_per_month
+    net = choice.outcome.net_per_month
     if not choice.system:
         return None
-    if focus.came.net_per_month.value is not None:
+    if focus.outcome.net_per_month.value is not None:
         return None if net.value is not None else net.reason
     if choice.option.free:
         return None
@@ -391,20 +391,20 @@ def _net(study: Study, known: Sequence[Choice], focus: Choice, period: Period) -
     money, marks = study.money or Money(), style.marks(study.places, study.baseline)
     points = []
     for each in known:
-        net = period.of(each.came.net_per_month)
+        net = period.of(each.outcome.net_per_month)
         system = system_of(study, each) or ""
         low, high = (end if isinstance(end, float) else math.nan for end in (net.low, net.high))
         points.append(
             Point(
                 study.name(system),
                 marks[system],
-                each.came.cost_per_thousand.value or 0.0,
+                each.outcome.cost_per_thousand.value or 0.0,
                 net.value or 0.0,
                 # The name of the system in focus is placed first.
                 each is focus,
                 low,
                 high,
-                proven=each.option.free or each.came.proven,
+                proven=each.option.free or each.outcome.proven,
                 in_focus=each is focus,
             )
         )
@@ -440,15 +440,15 @@ def _needed(study: Study, challengers: Sequence[Choice], focus: Choice) -> Drawi
                 study.name(each.system),
                 marks[each.system],
                 lines,
-                proven=each.came.proven,
+                proven=each.outcome.proven,
                 in_focus=each is focus,
             )
         )
     if not systems:
         return None
-    price = focus.came.cost_per_thousand.value
+    price = focus.outcome.cost_per_thousand.value
     own_price = 0.0 if focus.unset else price or 0.0
-    even = focus.came.break_even_price.value if money.valued else None
+    even = focus.outcome.break_even_price.value if money.valued else None
     end = 2 * max(own_price, even or 0.0)
     drawing = value_needed_chart(
         systems,

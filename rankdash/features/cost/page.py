@@ -112,7 +112,7 @@ def draw(study: Study, in_focus: str) -> None:
     )
     address.publish()
     sharing_link.follow()
-    pickers.shown()
+    pickers.mark_sent()
 
 
 def draw_picture(study: Study, choices: Sequence[Choice], choice: Choice) -> None:

@@ -62,7 +62,7 @@ def before_any_run(study: Study) -> None:
         _side_by_side(before, after)
     address.publish()
     sharing_link.follow()
-    pickers.shown()
+    pickers.mark_sent()
 
 
 def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
@@ -281,7 +281,7 @@ def draw_scenarios(study: Study, choice: Choice, scenario: Assumptions) -> None:
         _("payback time in months"),
         _p("column", "break-even"),
     ]
-    rows = [(name, *_row(came)) for name, came in compared]
+    rows = [(name, *_row(outcome)) for name, outcome in compared]
     st.html(table_html((_p("column", "scenario"), *titles), rows))
     if len(compared) > 1 + len(saved):
         _meanings(study)
@@ -346,7 +346,7 @@ def _offer_saved(saved: dict[str, Assumptions]) -> None:
 def _compared(
     choice: Choice, scenario: Assumptions, saved: Mapping[str, Assumptions]
 ) -> list[tuple[str, Outcome]]:
-    rows = [(_("current settings (expected)"), choice.came)]
+    rows = [(_("current settings (expected)"), choice.outcome)]
     gain = choice.option.gain
     low, high = (None, None) if gain is None else (gain.at("low"), gain.at("high"))
     if low is not None and high is not None:
@@ -357,17 +357,17 @@ def _compared(
     return rows
 
 
-def _row(came: Outcome) -> list[str]:
+def _row(outcome: Outcome) -> list[str]:
     span = period()
     cells = [
-        page_inputs.cell(span.of(came.cost_per_month)),
-        page_inputs.cell(span.of(came.value_per_month)),
-        page_inputs.cell(span.of(came.net_per_month)),
-        page_inputs.cell(came.roi, "percent"),
+        page_inputs.cell(span.of(outcome.cost_per_month)),
+        page_inputs.cell(span.of(outcome.value_per_month)),
+        page_inputs.cell(span.of(outcome.net_per_month)),
+        page_inputs.cell(outcome.roi, "percent"),
         ("", "")
-        if came.payback_months.reason == "no_setup"
-        else page_inputs.cell(came.payback_months, "months"),
-        page_inputs.cell(came.break_even_elasticity, "elasticity"),
+        if outcome.payback_months.reason == "no_setup"
+        else page_inputs.cell(outcome.payback_months, "months"),
+        page_inputs.cell(outcome.break_even_elasticity, "elasticity"),
     ]
     return [
         _("{fact} ({of})", fact=value, of=interval) if interval else value
@@ -406,7 +406,7 @@ def _save(saved: dict[str, Assumptions], name: str, scenario: Assumptions) -> No
             )
         _keep(saved | {name: scenario})
     except RankdashError as error:
-        dialogs.say_error(error_text(error))
+        dialogs.show_error(error_text(error))
     else:
         st.rerun()
 

@@ -261,7 +261,7 @@ def exact() -> None:
             try:
                 scenario = Assumptions(**typed)
             except DataError as error:
-                dialogs.say_error(error_text(error))
+                dialogs.show_error(error_text(error))
                 return
             for each in ASSUMPTIONS:
                 if getattr(scenario, each.name) != getattr(now, each.name):
@@ -409,7 +409,7 @@ def _keep_prices(content: bytes, file: str) -> None:
     try:
         workspace().set_setting(SAVED_PRICES, to_json(parse_prices(content, file)))
     except RankdashError as error:
-        dialogs.say_error(error_text(error))
+        dialogs.show_error(error_text(error))
     else:
         st.rerun()
 

@@ -40,7 +40,7 @@ def draw(study: Study) -> None:
         return
     if not address.by_hand("profile"):
         # The verdict names its targets only after the user chose them.
-        address.settle("profile", None)
+        address.set_default("profile", None)
     chosen = Goals(saved, key)
     offer(chosen.profile, beside)
     st.html(table_html(targets.head(), targets.target_rows(study, chosen)))
@@ -147,7 +147,7 @@ def edit(saved: Targets, key: str, profile: Profile) -> None:
             )
             scenario.save_targets(saved, key, changed)
         except RankdashError as error:
-            dialogs.say_error(error_text(error))
+            dialogs.show_error(error_text(error))
         else:
             st.rerun()
     if reset.button(_("Restore the built-in targets"), key="targets.reset", width="stretch"):

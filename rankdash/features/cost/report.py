@@ -156,25 +156,25 @@ def as_csv(
 
 
 def _csv_figures(choice: Choice) -> list[tuple[str, Amount]]:
-    came = choice.came
+    outcome = choice.outcome
     spans = [
         each
         for span in (month(), year())
         for each in (
-            (span.cost, span.of(came.cost_per_month)),
-            (span.value, span.of(came.value_per_month)),
-            (span.net, span.of(came.net_per_month)),
+            (span.cost, span.of(outcome.cost_per_month)),
+            (span.value, span.of(outcome.value_per_month)),
+            (span.net, span.of(outcome.net_per_month)),
         )
     ]
     return [
-        (_("1,000 searches"), came.cost_per_thousand),
+        (_("1,000 searches"), outcome.cost_per_thousand),
         *spans,
-        (_("return on cost"), came.roi),
-        (_("payback time in months"), came.payback_months),
-        (_("break-even elasticity, %"), came.break_even_elasticity),
-        (_("break-even searches per day"), came.break_even_searches),
-        (_("break-even value of 1% of quality per 1,000 searches"), came.break_even_worth),
-        (_("break-even price of 1,000 searches"), came.break_even_price),
+        (_("return on cost"), outcome.roi),
+        (_("payback time in months"), outcome.payback_months),
+        (_("break-even elasticity, %"), outcome.break_even_elasticity),
+        (_("break-even searches per day"), outcome.break_even_searches),
+        (_("break-even value of 1% of quality per 1,000 searches"), outcome.break_even_worth),
+        (_("break-even price of 1,000 searches"), outcome.break_even_price),
     ]
 
 

@@ -93,7 +93,7 @@ def figures(
 
 
 def _amounts(choice: Choice, context: MoneyContext) -> list[str]:
-    came = choice.came
+    outcome = choice.outcome
 
     def written(estimate: Amount, kind: str = "money") -> str:
         if (estimate.reason or "").startswith("unset"):
@@ -101,26 +101,28 @@ def _amounts(choice: Choice, context: MoneyContext) -> list[str]:
         amount, ends = cell(estimate, context.currency, kind)
         return _("{fact} ({of})", fact=amount, of=ends) if ends else amount
 
-    thousand = written(came.cost_per_thousand)
-    cost = written(context.period.of(came.cost_per_month))
+    thousand = written(outcome.cost_per_thousand)
+    cost = written(context.period.of(outcome.cost_per_month))
     if choice.bill is not None and choice.option.cost_per_search is None:
         thousand, cost = lack(choice.bill), ""
     if choice.option.free:
         return [thousand, cost, *[""] * 8]
-    brought = context.period.of(came.value_per_month)
+    brought = context.period.of(outcome.value_per_month)
     if choice.option.gain is None:
         # Without a gain, the other figures cannot be computed.
         return [thousand, cost, written(brought), *[""] * 7]
     return [
         *(thousand, cost, "" if choice.lacks_value else written(brought)),
-        *(written(context.period.of(came.net_per_month)), written(came.roi, "percent")),
-        "" if came.payback_months.reason == "no_setup" else written(came.payback_months, "months"),
-        written(came.break_even_elasticity, "elasticity"),
+        *(written(context.period.of(outcome.net_per_month)), written(outcome.roi, "percent")),
         ""
-        if came.break_even_searches.reason == "always"
-        else written(came.break_even_searches, "count"),
-        written(came.break_even_worth) if choice.lacks_value else "",
-        written(came.break_even_price),
+        if outcome.payback_months.reason == "no_setup"
+        else written(outcome.payback_months, "months"),
+        written(outcome.break_even_elasticity, "elasticity"),
+        ""
+        if outcome.break_even_searches.reason == "always"
+        else written(outcome.break_even_searches, "count"),
+        written(outcome.break_even_worth) if choice.lacks_value else "",
+        written(outcome.break_even_price),
     ]
 
 

@@ -19,7 +19,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
-from rankdash.core.intake.reading import Kept
+from rankdash.core.intake.reading import StoreOutcome
 from rankdash.core.readers.checks.check import FIRST_STAGE, CheckReport, LabelSpread
 from rankdash.core.readers.checks.grading import NO_LABELS
 from rankdash.core.rerankers.kinds.precomputed import Precomputed
@@ -251,7 +251,7 @@ def draw_lights(report: CheckReport, sampled: Labelling | None) -> list[Finding]
     boxes = [each for each in every if each.state != "good" and each.what and each.what != above]
     for light in boxes:
         _box(light)
-    if sampled is not None and sampled.status.settled:
+    if sampled is not None and sampled.status.conclusive:
         view.link("overview", _("See the verdict"), ":material/gavel:")
     elif sampled is not None:
         view.link("label", _("Continue labelling"), ":material/label:")
@@ -288,7 +288,7 @@ def choose(dataset_id: str) -> None:
         address.choose(choice, None)
 
 
-def show_stored(saved: Kept) -> str | None:
+def show_stored(saved: StoreOutcome) -> str | None:
     """Show the result of an upload. Return the id of its data set if something blocks reranking."""
     row = next((row for row in workspace().datasets() if row.id == saved.dataset_id), None)
     if row is None:

@@ -155,7 +155,7 @@ def draw_open_by_name() -> None:
         with st.spinner(_("Downloading. Leaving the page cancels it."), show_time=True):
             sources = sources_by_name(names, waiting=waiting)
     except RankdashError as error:
-        dialogs.say_error(i18n.problem_text(error), 800)
+        dialogs.show_error(i18n.problem_text(error), 800)
         return
     page_upload.read_sources(sources)
 
@@ -263,7 +263,7 @@ def _import() -> None:
         outcome = imported(workspace(), files[0], progress)
     except RankdashError as error:
         bar.empty()
-        dialogs.say_error(error_text(error))
+        dialogs.show_error(error_text(error))
         return
     st.session_state[_SAID] = outcome
     st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1

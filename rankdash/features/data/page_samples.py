@@ -72,9 +72,9 @@ def follow(store: Workspace, before: str, language: str) -> None:
         or sample_id not in {row.id for row in store.datasets()}
     ):
         return
-    address.settle("data", sample_id)
+    address.set_default("data", sample_id)
     for name in address.OF_A_DATA_SET:
-        address.settle(name, None)
+        address.set_default(name, None)
 
 
 def called(row: DatasetRow) -> str:

@@ -12,7 +12,7 @@ from rankdash.core.base.errors import RankdashError, RefusedFilesError
 from rankdash.core.base.i18n import enumerated, error_text, language_name, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
-from rankdash.core.intake.reading import Kept, Reading, guessed, is_large, warm
+from rankdash.core.intake.reading import Reading, StoreOutcome, guessed, is_large, warm
 from rankdash.core.readers import (
     FIELDS,
     FORMATS,
@@ -69,7 +69,7 @@ def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
             ),
             key=f"data.sample.{each}",
         ):
-            _open(Kept(page_samples.open_sample(workspace(), each)))
+            _open(StoreOutcome(page_samples.open_sample(workspace(), each)))
 
 
 def upload_panel() -> tuple[str | None, bool]:
@@ -247,7 +247,7 @@ def _still_reading() -> bool:
     return False
 
 
-def _settle(upload: _Upload, outcome: Callable[[], Kept]) -> None:
+def _settle(upload: _Upload, outcome: Callable[[], StoreOutcome]) -> None:
     """Process the result of a reading: a data set, a question about the files, or an error."""
     try:
         saved = outcome()
@@ -346,7 +346,7 @@ def field_title(name: str) -> str:
     return titles[name]
 
 
-def _open(saved: Kept) -> None:
+def _open(saved: StoreOutcome) -> None:
     """Open the new data set. If the data set was already in the workspace, only offer to open
     it."""
     if not saved.was_here:

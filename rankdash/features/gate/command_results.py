@@ -349,7 +349,7 @@ def _notes(checked: Checked) -> Iterator[str]:
         yield from labelling_sentences(checked.study.labelling)
     # Counts of queries are wrong if the labels are a sample of the documents.
     for measure in () if only_estimates(checked.study) else comparison.measures:
-        counts = comparison.left_out(checked.challenger, measure)
+        counts = comparison.excluded(checked.challenger, measure)
         lines = [excluded_line(measure.title, counts)]
         for system, name in checked.study.names.items():
             missing = comparison.row(system, measure)["missing"]

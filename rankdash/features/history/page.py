@@ -463,7 +463,7 @@ def draw_pair(history: Past, chosen: Sequence[str]) -> None:
         st.markdown(sentence(verdict))
         row = comparison.row(after, study.spec)
         facts = change_facts(row, study.statistics, "p")
-        st.caption(" · ".join([*facts, *excluded(comparison.left_out(after, study.spec))]))
+        st.caption(" · ".join([*facts, *excluded(comparison.excluded(after, study.spec))]))
         systems = len(history.study.systems)
         if math.isfinite(row["p"]) and systems > 2:
             st.caption(

@@ -450,7 +450,7 @@ class _Keeper:
         self._done += len(batch)
         self._usage += Usage.of(call for pair in batch for call in pair.calls)
         self._pace.mark(time.monotonic(), self._done)
-        self._rows.keep(
+        self._rows.store(
             self._row.id,
             self._owner,
             [_row(pair) for pair in batch],

@@ -23,8 +23,8 @@ from rankdash.core.rerankers.remote import connection, prompts
 from rankdash.core.rerankers.remote.chat import (
     JUDGE_SETTINGS,
     Chat,
+    ChatAnswer,
     Combine,
-    Said,
     key_place,
     unread,
 )
@@ -255,7 +255,7 @@ class Answer:
         return not math.isnan(self.grade)
 
 
-def read_answer(reply: Said, top: int) -> Answer:
+def read_answer(reply: ChatAnswer, top: int) -> Answer:
     """Parse the grade, from 0 to `top`, and the reason before it.
 
     The last line must contain only the grade, a reason must come before it, and no other line may

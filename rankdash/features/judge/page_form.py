@@ -143,7 +143,7 @@ def draw(study: Study) -> None:
         submit(workspace(), wish, judge_id)
         worker().ensure()
     except RankdashError as error:
-        dialogs.say_error(error_text(error))
+        dialogs.show_error(error_text(error))
         return
     page_list.show(judge_id)
     st.rerun()

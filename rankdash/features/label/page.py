@@ -73,7 +73,7 @@ def draw(dataset_id: str, plan_id: str, who: str) -> None:
         _next_card(labelling, who)
     with strip:
         plan.draw_estimate_strip(labelling)
-        if labelling.status.settled and not labelling.complete:
+        if labelling.status.conclusive and not labelling.complete:
             _conclusive(labelling)
     fold(
         _p("heading", "Annotators"),
@@ -368,7 +368,7 @@ def _note(dataset_id: str, pair: Pair, who: str, card: str) -> None:
 
 
 def _keep_note(dataset_id: str, pair: Pair, who: str, key: str) -> None:
-    LabelNotes(workspace()).keep(dataset_id, pair, who, st.session_state[key])
+    LabelNotes(workspace()).store(dataset_id, pair, who, st.session_state[key])
     st.session_state[_NOTES] = st.session_state.get(_NOTES, 0) + 1
 
 

@@ -102,7 +102,7 @@ def draw(dataset_id: str, before: Labelling | None) -> None:
         try:
             LabelPlans(workspace()).begin(dataset_id, asdict(seeded), guidelines)
         except RankdashError as error:
-            dialogs.say_error(error_text(error))
+            dialogs.show_error(error_text(error))
             return
         st.rerun()
 

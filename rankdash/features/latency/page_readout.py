@@ -31,7 +31,12 @@ from rankdash.core.study.latency import (
     on_target,
 )
 from rankdash.core.study.study import Study
-from rankdash.core.words.latency import busy_notes, left_out_of_times, milliseconds, where_measured
+from rankdash.core.words.latency import (
+    busy_notes,
+    excluded_from_times,
+    milliseconds,
+    where_measured,
+)
 from rankdash.features.latency import charts
 from rankdash.kit.widgets import address, pickers, view
 from rankdash.kit.widgets import charts as widgets_charts
@@ -220,7 +225,7 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
                 share=percent(measured.cpu_per_wall / measured.threads),
             )
         )
-    if parts := left_out_of_times(times.apart, measured):
+    if parts := excluded_from_times(times.apart, measured):
         lines.append(_("Not included: {parts}.", parts=parts))
     if lines:
         st.caption("  \n".join(lines))

@@ -17,7 +17,7 @@ from rankdash.core.data.ranking import Run
 from rankdash.core.study import latency
 from rankdash.core.study.latency import P99_NEEDS, LatencySummary, apart
 from rankdash.core.study.study import Study
-from rankdash.core.words.latency import busy_notes, left_out_of_times, where_measured
+from rankdash.core.words.latency import busy_notes, excluded_from_times, where_measured
 from rankdash.features.latency import charts
 from rankdash.kit.html.html_page import DASH, Draft, PageTable, filled, listed, prose, table
 
@@ -54,7 +54,7 @@ def _sentences(study: Study, system: str, run: Run) -> list[str]:
     name, sentences = study.name(system), []
     if where := where_measured(run):
         sentences.append(_("The latencies of {system} are {where}.", system=name, where=where))
-    if parts := left_out_of_times(apart(run), run.measured):
+    if parts := excluded_from_times(apart(run), run.measured):
         sentences.append(
             _("The latency of {system} does not include: {parts}.", system=name, parts=parts)
         )

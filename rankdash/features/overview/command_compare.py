@@ -160,7 +160,7 @@ def as_latex(compared: Compared) -> Iterator[str]:
 def _notes(study: Study, measure: Measure) -> Iterator[str]:
     comparison = study.comparison
     for system in study.challengers:
-        counts = comparison.left_out(system, measure)
+        counts = comparison.excluded(system, measure)
         if line := excluded_line(one_line(study.name(system)), counts):
             yield f"{line}\n"
     for system, name in study.names.items():
@@ -188,7 +188,7 @@ def as_json(compared: Compared) -> Iterator[str]:
         system, spec = row["system"], row["metric"]
         entry = {name: or_null(value) for name, value in row.items() if name != "verdict"}
         entry["system"] = names[system]
-        entry["left_out"] = dict(comparison.left_out(system, spec))
+        entry["left_out"] = dict(comparison.excluded(system, spec))
         if system != comparison.baseline:
             verdict = comparison.verdict(system, spec, names)
             entry["verdict"] = {"kind": verdict.kind, "sentence": verdict.sentence}

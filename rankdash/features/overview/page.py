@@ -21,7 +21,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.words import verdicts
 from rankdash.core.words.columns import columns
 from rankdash.core.words.methods import methods, rules_in_words
-from rankdash.core.words.queries import count_words, left_out_text, metric_title
+from rankdash.core.words.queries import count_words, excluded_text, metric_title
 from rankdash.core.words.verdicts import p_title, reason_meanings, reason_words
 from rankdash.features.overview import charts, charts_systems
 from rankdash.features.overview.charts import part_titles
@@ -326,7 +326,7 @@ def reasons(study: Study, system: str) -> None:
 
     st.caption(paragraph([_against(study, system), _("Click a reason to open its queries.")]))
     _REASONS(f"overview.reasons.{system}", _bars(counts), heard)
-    if out := left_out_text(study.comparison.left_out(system, study.spec)):
+    if out := excluded_text(study.comparison.excluded(system, study.spec)):
         st.caption(out)
     if (reason := st.session_state.pop(_CLICKED, None)) is not None:
         address.choose("reason", reason)

@@ -141,7 +141,7 @@ def _facts(study: Study, system: str) -> list[tuple[str, str]]:
         own_list = split is not None and split.own
         fact = _("{fact} ({of})", fact=realised, of=documents(own_list)) if own_list else realised
         facts.append((fact, _("Potential gain: from the baseline to the best possible order.")))
-    facts += [(fact, "") for fact in excluded(study.comparison.left_out(system, study.spec))]
+    facts += [(fact, "") for fact in excluded(study.comparison.excluded(system, study.spec))]
     if math.isfinite(row["smallest_detectable"]):
         fact = _("minimum detectable change {n}", n=number(row["smallest_detectable"]))
         meaning = _(
@@ -191,12 +191,15 @@ def _context(study: Study, money: Money) -> MoneyContext:
 
 def _ways(labelling: Labelling, page: str) -> None:
     """Draw links to the other pages that use the result of labelling."""
-    settled = labelling.status.settled
+    conclusive = labelling.status.conclusive
     ways = {
-        **({"overview": (_("See the verdict"), ":material/gavel:")} if settled else {}),
+        **({"overview": (_("See the verdict"), ":material/gavel:")} if conclusive else {}),
         "cost": (_("Cost & ROI"), ":material/payments:"),
         "report": (_("Make the report"), ":material/description:"),
-        "label": (_("Continue labelling") if settled else _("Label documents"), ":material/label:"),
+        "label": (
+            _("Continue labelling") if conclusive else _("Label documents"),
+            ":material/label:",
+        ),
     }
     with st.container(horizontal=True):
         for name, (label, icon) in ways.items():

@@ -41,7 +41,7 @@ from rankdash.core.words.labelling import (
     relative_sentence,
 )
 from rankdash.core.words.latency import milliseconds, without_p95
-from rankdash.core.words.queries import left_out_text
+from rankdash.core.words.queries import excluded_text
 from rankdash.core.words.verdicts import (
     change_interval,
     chip,
@@ -208,7 +208,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
         )
     )
     choice = draft.choice(challenger)
-    cost, _interval = cost_words.cell(choice.came.cost_per_thousand, draft.money.currency)
+    cost, _interval = cost_words.cell(choice.outcome.cost_per_thousand, draft.money.currency)
     beside = ""
     if choice.bill is not None:
         beside = all_of(prices.marks(choice.bill))
@@ -232,7 +232,7 @@ def _care(draft: Draft) -> str:
 
 
 def _left_out(draft: Draft, challenger: str) -> str:
-    text = left_out_text(draft.study.comparison.left_out(challenger, draft.study.spec))
+    text = excluded_text(draft.study.comparison.excluded(challenger, draft.study.spec))
     return prose(text) if text else ""
 
 
@@ -286,7 +286,7 @@ def _drawn(estimate: Estimate) -> str:
     words = change_interval(estimate.low, estimate.high)
     return "<p>{}</p>".format(
         interval.interval_html(
-            *ends, axis, words, proven=estimate.settled, labelled=True, width="16rem"
+            *ends, axis, words, proven=estimate.conclusive, labelled=True, width="16rem"
         )
     )
 
@@ -403,7 +403,7 @@ def reasons(draft: Draft) -> str:
             )
             for code, row in counts.iterrows()
         ]
-        out = left_out_text(study.comparison.left_out(challenger, study.spec))
+        out = excluded_text(study.comparison.excluded(challenger, study.spec))
         head = (
             _p("column", "reason"),
             _p("column", "queries"),

@@ -146,7 +146,7 @@ def _ideal(candidates: list[str], labels: Mapping[str, float]) -> dict[str, int]
 def _order(ranking: Ranking, query_id: str, conventions: Conventions) -> list[str]:
     """Return the documents of the query, best first, with ties resolved as in the metrics."""
     query_ranking = of_query(ranking, query_id)
-    resolved = query_ranking.settled(
+    resolved = query_ranking.with_ties(
         conventions.order_rule(query_ranking.ties), conventions.score_precision
     )
     return list(resolved.doc_ids[resolved.docs])

@@ -94,7 +94,7 @@ def _draw_list(
             page_list.follow(rows, opened)
     address.publish()
     sharing_link.follow()
-    pickers.shown()
+    pickers.mark_sent()
 
 
 @st.fragment

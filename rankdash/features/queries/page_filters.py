@@ -221,7 +221,7 @@ def _several(
     if len(options) < least:
         requested = address.several(name)
         address.lose(name, enumerated(requested) if requested else None)
-        address.settle(name, None)
+        address.set_default(name, None)
         return []
     return pickers.pick_several(
         name,
@@ -334,7 +334,7 @@ def _values(others: Mapping[str, str], axis: Axis) -> dict[str, tuple[float, flo
         pickers.show(st.slider, key, ranges.get(system, axis.whole), partial(changed, system, key))(
             label=_("Metric value of {system}", system=markdown_safe(name, 80)), **axis.slider
         )
-    address.settle("values", [f"{each}={axis.write(ranges[each])}" for each in ranges] or None)
+    address.set_default("values", [f"{each}={axis.write(ranges[each])}" for each in ranges] or None)
     return {value_column(system): value for system, value in ranges.items()}
 
 
@@ -349,5 +349,5 @@ def _share(depth: str) -> float:
         required=True,
     )
     if chosen == "0":
-        address.settle("share", None)
+        address.set_default("share", None)
     return float(chosen or 0)

@@ -131,7 +131,7 @@ def opened(rows: Callable[[str | None], Rows], chosen: object) -> tuple[Rows, st
         st.session_state[view.LANDING] = requested
     address.lose("q", None if here else requested)
     query_id = requested if here and requested is not None else listed.ids[0]
-    address.settle("q", query_id)
+    address.set_default("q", query_id)
     address.publish()
     st.session_state[_OPENED] = (query_id, chosen)
     return listed, query_id

@@ -23,7 +23,7 @@ from rankdash.core.rerankers import Request, RerankerKind, create, get
 from rankdash.core.runs import jobs
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import grade
-from rankdash.core.workspace.jobs.leases import Asked, ExplanationRow, Explanations
+from rankdash.core.workspace.jobs.leases import ExplanationRequest, ExplanationRow, Explanations
 from rankdash.features.queries import page_reading
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.ladder import Ladder
@@ -273,7 +273,7 @@ class _Question:
     run: Run
     kind: RerankerKind
     settings: Mapping[str, SettingValue]
-    asked: Asked
+    asked: ExplanationRequest
     level: Level
     query: str
     document: str
@@ -311,7 +311,7 @@ def draw_occlusion(
             "not natural."
         )
     )
-    target = Asked(run.id, query_id, doc_id, level)
+    target = ExplanationRequest(run.id, query_id, doc_id, level)
     settings = create(run.reranker, scalars(run.settings)).settings
     _panel(_Question(run, get(run.reranker), settings, target, level, query, document))
 

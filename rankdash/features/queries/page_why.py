@@ -367,7 +367,7 @@ def _keep(dataset_id: str, before: Note, tags: list[str], text: str) -> None:
     query_id = before.query_id
     if dialogs.attempt(
         _PLACE,
-        lambda: Notes(workspace()).keep(dataset_id, query_id, tags, text, language.person_name()),
+        lambda: Notes(workspace()).store(dataset_id, query_id, tags, text, language.person_name()),
     ):
         st.session_state[_BEFORE] = {"name": _named(dataset_id, query_id), "note": before}
 

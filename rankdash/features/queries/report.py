@@ -10,7 +10,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number, paragraph, plain, signed
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe, shortened
-from rankdash.core.words.queries import left_out_words
+from rankdash.core.words.queries import excluded_words
 from rankdash.core.words.verdicts import reason_words
 from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.words import reasoning, statement_text, without_result
@@ -122,7 +122,7 @@ def _without(draft: Draft, challenger: str) -> str:
         for system in (study.baseline, challenger)
         for query, reason in study.failures(system).itertuples(index=False)
     }
-    words = left_out_words()
+    words = excluded_words()
     rows = []
     for query, state in zip(lost["query_id"], lost["state"], strict=True):
         sides = [

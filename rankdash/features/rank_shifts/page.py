@@ -119,7 +119,7 @@ def _cell(table: pd.DataFrame) -> tuple[str, str] | None:
     requested = address.several("cell")
     fits = len(requested) == 2 and requested[0] in table.index and requested[1] in table.columns
     address.lose("cell", " → ".join(requested) if requested and not fits else None)
-    address.settle("cell", requested if fits else None)
+    address.set_default("cell", requested if fits else None)
     return (requested[0], requested[1]) if fits else None
 
 

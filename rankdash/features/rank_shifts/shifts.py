@@ -169,7 +169,7 @@ class Moves:
 def moves(paired: Pairing, before: Judged, after: Judged, threshold: float) -> Moves:
     """Return the moves of every document between two rankings of the same queries.
 
-    paired: of the rankings, each as from `settled`. before, after: their joins with the labels.
+    paired: of the rankings, each as from `with_ties`. before, after: their joins with the labels.
         threshold: the lowest label of a relevant document. Ranks count every document, labelled or
         not.
     """
@@ -193,9 +193,9 @@ def moves(paired: Pairing, before: Judged, after: Judged, threshold: float) -> M
     )
 
 
-def settled(ranking: Ranking, conventions: Conventions) -> Ranking:
+def with_ties(ranking: Ranking, conventions: Conventions) -> Ranking:
     """Return the ranking with ties in the order that the metrics use."""
-    return ranking.settled(conventions.order_rule(ranking.ties), conventions.score_precision)
+    return ranking.with_ties(conventions.order_rule(ranking.ties), conventions.score_precision)
 
 
 def _relevant_rows(size: int, judged: Judged, threshold: float) -> Flags:

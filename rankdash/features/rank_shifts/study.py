@@ -10,7 +10,7 @@ from rankdash.core.study.cache import part
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.rank_shifts.agreement import agreement, pairwise
-from rankdash.features.rank_shifts.shifts import Flow, Moves, Pairing, pair, settled
+from rankdash.features.rank_shifts.shifts import Flow, Moves, Pairing, pair, with_ties
 from rankdash.features.rank_shifts.shifts import flow as flow_of
 from rankdash.features.rank_shifts.shifts import move_sizes as move_sizes_of
 from rankdash.features.rank_shifts.shifts import moves as moves_of
@@ -49,7 +49,7 @@ def move_sizes(study: Study, challenger: str) -> pd.DataFrame:
 @part("texts", "order", limit="pairs")
 def _paired(study: Study, one: str, other: str) -> Pairing:
     """Return the paired documents of two systems, in the order of the metrics."""
-    return pair(*(settled(study.ranking(each), study.conventions) for each in (one, other)))
+    return pair(*(with_ties(study.ranking(each), study.conventions) for each in (one, other)))
 
 
 # A threshold changes no order: of the conventions, only the rule for ties matters.

@@ -165,7 +165,7 @@ def _unlabelled(study: Study, challenger: str) -> int:
         return 0
     rules = study.conventions
     sides = {
-        side: ranking.settled(rules.order_rule(ranking.ties), rules.score_precision)
+        side: ranking.with_ties(rules.order_rule(ranking.ties), rules.score_precision)
         for side in (study.baseline, challenger)
         for ranking in [study.ranking(side)]
     }
@@ -270,7 +270,7 @@ def _open(study: Study, challenger: str) -> bool:
 
 def _of_a_gain(assessment: Decision) -> Step:
     """Return the next step after a proven gain, by the first thing that a decision lacks."""
-    net, p95 = assessment.choice.came.net_per_month.value, assessment.choice.waiting.p95
+    net, p95 = assessment.choice.outcome.net_per_month.value, assessment.choice.waiting.p95
     if assessment.priced and net is not None and net <= 0:
         return "loss"
     if _made_here(assessment):

@@ -191,7 +191,7 @@ def _logo() -> bytes | None:
     )
     refused: DataError | None = st.session_state.pop(_REFUSED, None)
     if refused is not None:
-        dialogs.say_error(error_text(refused))
+        dialogs.show_error(error_text(refused))
     return None
 
 

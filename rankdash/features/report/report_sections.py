@@ -34,7 +34,7 @@ from rankdash.core.words import prices
 from rankdash.core.words.judged import judge_warnings, judged_sentence, without_judge
 from rankdash.core.words.latency import busy_notes
 from rankdash.core.words.methods import methods, rule_meanings, rules_in_words
-from rankdash.core.words.queries import count_words, first_stage, left_out_text, metric_title
+from rankdash.core.words.queries import count_words, excluded_text, first_stage, metric_title
 from rankdash.core.words.verdicts import change_interval, chip, p_fact, sentence
 from rankdash.features.overview import report_systems
 from rankdash.features.report import decision, words
@@ -230,7 +230,7 @@ def _found(draft: Draft, best_decision: Decision) -> str:
         counts = [words.hits(hits), _sureness(draft, hits.change)]
         proven = hits.change["verdict"] in PROVEN
         found = [*counts, *found] if proven else [*found, *counts]
-    out = left_out_text(study.comparison.left_out(best_decision.challenger, study.spec))
+    out = excluded_text(study.comparison.excluded(best_decision.challenger, study.spec))
     found += [each for each in (words.other_metrics(study, best_decision), out) if each]
     lead = "lead" if best_decision.headline is None else ""
     return "".join(
@@ -274,7 +274,7 @@ def _cost(draft: Draft, best_decision: Decision) -> str:
         # The sentences above use human labels only.
         sentences.append(cost_words.sureness(draft.context, choice))
     if choice.bill is not None and not choice.unset:
-        amount, _interval = cost_words.cell(choice.came.cost_per_thousand, draft.money.currency)
+        amount, _interval = cost_words.cell(choice.outcome.cost_per_thousand, draft.money.currency)
         marks = prices.marks(choice.bill)
         text = _("1,000 searches cost {amount}.", amount=amount)
         sentences.append(f"{text} ({all_of(marks)})" if marks else text)

@@ -188,7 +188,7 @@ def _numbered(study: Study, system: str) -> str:
 def shown_ranking(study: Study, system: str) -> Ranking:
     """Return the ranking with ties in the order that the metrics used."""
     ranking, rules = study.ranking(system), study.conventions
-    return ranking.settled(rules.order_rule(ranking.ties), rules.score_precision)
+    return ranking.with_ties(rules.order_rule(ranking.ties), rules.score_precision)
 
 
 def comparison_csv(study: Study) -> bytes:

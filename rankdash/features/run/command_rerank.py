@@ -40,7 +40,7 @@ from rankdash.core.runs.combining import Shard, part_bytes
 from rankdash.core.runs.on_ray.cluster import ACTOR_SETTINGS, Actors, apart, needed, run_apart
 from rankdash.core.runs.on_ray.reranker import on_ray
 from rankdash.core.runs.plan import Timing, plan
-from rankdash.core.runs.results import QueryResult, ResultsFile, settled, still_good, usage
+from rankdash.core.runs.results import QueryResult, ResultsFile, still_good, usage, with_runtime
 from rankdash.core.runs.runner import rerank
 from rankdash.core.study.latency import summarize
 from rankdash.core.words.queries import provenance, query_count, unknown_tokens, without_text
@@ -225,7 +225,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
     checkpoint = _checkpoint(arguments, loaded.dataset, reranker)
     done = () if checkpoint is None else checkpoint.results
     if checkpoint is not None and checkpoint.computed:
-        reranker = create(reranker.name, settled(settings, checkpoint.computed))
+        reranker = create(reranker.name, with_runtime(settings, checkpoint.computed))
         how = ", ".join(f"{name}={value}" for name, value in checkpoint.computed.items())
         sys.stderr.write(f"Resuming with {printable(how)}, as in the file of --resume.\n")
     progress = _Progress(len(planned.documents) - len(still_good(done, planned)))

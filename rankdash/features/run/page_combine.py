@@ -140,7 +140,7 @@ def _combine(
         run = fuse(stored.dataset(dataset_id), parts, Fusion(*how), name)
         workspace().save_run(run)
     except RankdashError as error:
-        dialogs.say_error(error_text(error))
+        dialogs.show_error(error_text(error))
         return
     st.session_state[_MADE] = name
     st.rerun()

@@ -355,7 +355,7 @@ def _start(
             )
             page_jobs.watch(job_id)
     except RankdashError as error:
-        dialogs.say_error(error_text(error))
+        dialogs.show_error(error_text(error))
         return
     except _RefusedError as refused:
         text = _(
@@ -363,7 +363,7 @@ def _start(
             where=_p("reranker", refused.kind.title),
             what=error_text(refused.error),
         )
-        dialogs.say_error(text)
+        dialogs.show_error(text)
         return
     worker().ensure()
     st.rerun()

@@ -144,7 +144,7 @@ def study_of(
         run = _run(system, ranked, timings.get(system), dataset, dataset.qrels)
         # Failed queries are excluded, not missing from the ranking.
         labels = dataset.qrels
-        due = labels[~labels["query_id"].isin(run.left_out)] if run.left_out else dataset.labels
+        due = labels[~labels["query_id"].isin(run.excluded)] if run.excluded else dataset.labels
         _match(system, ranked, due)
         runs.append(run)
     if from_labels and not check:

@@ -149,7 +149,7 @@ def choose(name: str, value: str | Iterable[str] | None) -> None:
     _chosen_by_hand().add(name)
     # The choice replaces the value of a link, even if nothing has read it yet.
     st.session_state.get(_GIVEN, set()).discard(name)
-    settle(name, value)
+    set_default(name, value)
 
 
 def by_hand(name: str) -> bool:
@@ -158,7 +158,7 @@ def by_hand(name: str) -> bool:
     return name in _chosen_by_hand()
 
 
-def settle(name: str, value: str | Iterable[str] | None) -> None:
+def set_default(name: str, value: str | Iterable[str] | None) -> None:
     """Set a field to a default, which replaces a choice."""
     if value is None:
         _choices().pop(name, None)

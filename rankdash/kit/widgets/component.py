@@ -95,7 +95,7 @@ def _part(study: Study, key: str, of: str, height: int, draw: Callable[[Study], 
     if fragment_only:
         address.publish()
         sharing_link.follow()
-        pickers.shown()
+        pickers.mark_sent()
 
 
 def columns(key: str, least: int, most: int) -> int:

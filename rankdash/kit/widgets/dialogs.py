@@ -88,10 +88,10 @@ def refused(place: str) -> None:
     """Show the error of the last change with this key, if it failed."""
     problem = st.session_state.pop(_key(place), None)
     if problem is not None:
-        say_error(error_text(problem))
+        show_error(error_text(problem))
 
 
-def say_error(text: str, longest: int = 600) -> None:
+def show_error(text: str, longest: int = 600) -> None:
     """Show why a click was refused; the message stays until the next click."""
     redraw.hold()
     st.error(markdown_safe(text, longest), icon=":material/error:")

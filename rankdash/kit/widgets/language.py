@@ -34,7 +34,7 @@ def changed() -> bool:
     return bool(st.session_state.get(_CHANGED))
 
 
-def shown() -> None:
+def mark_drawn() -> None:
     """Record that the page was drawn completely, with the current texts."""
     st.session_state.pop(_CHANGED, None)
 

@@ -21,7 +21,7 @@ A widget (`show`), which begins as unsent:
 state     event                             action, and the next state
 ========  ================================  =====================================================
 unsent    it is drawn                       its value is sent; unsent
-any       the script ends (`shown`)         sent
+any       the script ends (`mark_sent`)     sent
 sent      it is drawn at its value          nothing is sent, it only starts there; sent
 sent      it is drawn at another value      its value is sent, the old one noted; unsent, transit
 any       it is drawn in other words        its value is sent: the browser shows old words; unsent
@@ -121,7 +121,7 @@ def settle_one(name: str, options: Sequence[str], default: str | None = None) ->
         return None
     if chosen not in options:
         chosen = default if default in options else options[0]
-    address.settle(name, chosen)
+    address.set_default(name, chosen)
     return chosen
 
 
@@ -153,7 +153,7 @@ def settle_several(name: str, options: Sequence[str], default: Sequence[str] = (
     address.lose(name, enumerated(unknown) if unknown else None)
     if not chosen and (address.several(name) or not address.is_set(name)):
         chosen = [value for value in default if value in options]
-    address.settle(name, chosen or ([] if options and default else None))
+    address.set_default(name, chosen or ([] if options and default else None))
     return chosen
 
 
@@ -176,7 +176,7 @@ def pick_free(
     usual = (None, address.FIELDS.get(name))
     # A value in the address that resulted in the default could not be read.
     address.lose(name, requested if requested not in usual and written in usual else None)
-    address.settle(name, written)
+    address.set_default(name, written)
 
     def changed() -> None:
         address.choose(name, write(st.session_state[key]))
@@ -255,12 +255,12 @@ def in_words(key: str) -> str:
     return key
 
 
-def shown() -> None:
+def mark_sent() -> None:
     """Mark everything as sent: the script or a fragment ran to its end. Anything drawn before a
     rerun, or before a click interrupted the script, may never have reached the browser."""
     _unsent().clear()
     _note_going_back()
-    language.shown()
+    language.mark_drawn()
 
 
 def behind() -> bool:
@@ -324,7 +324,7 @@ def _bind(
     emptied: the value of the field if nothing of several is chosen.
     """
     # Without options, nothing was chosen.
-    address.settle(name, (emptied if chosen == [] else chosen) if options else None)
+    address.set_default(name, (emptied if chosen == [] else chosen) if options else None)
     key = f"address.{name}"
 
     def changed() -> None:

@@ -187,5 +187,5 @@ def saved(note: Note | RunNote) -> str:
 
 def _save(before: RunNote, text: str) -> None:
     notes = RunNotes(workspace())
-    if dialogs.attempt(_PLACE, lambda: notes.keep(before.run_id, text, language.person_name())):
+    if dialogs.attempt(_PLACE, lambda: notes.store(before.run_id, text, language.person_name())):
         st.session_state[_BEFORE] = before

@@ -263,7 +263,7 @@ def _set_focus(study: Study) -> None:
     chosen = address.one("vs")
     if chosen not in study.challengers:
         address.lose("vs", chosen)
-        address.settle("vs", best_challenger(study))
+        address.set_default("vs", best_challenger(study))
 
 
 def focus(study: Study) -> str:
@@ -320,7 +320,7 @@ def tally_line(study: Study, system: str) -> None:
     with reasons."""
     comparison = study.comparison
     row = comparison.row(system, study.spec)
-    out = excluded(comparison.left_out(system, study.spec))
+    out = excluded(comparison.excluded(system, study.spec))
     line = _(
         "**{name}**: {helped} helped · {same} same (±{band}) · {hurt} hurt, of {queries}",
         name=safe_name(study, system),

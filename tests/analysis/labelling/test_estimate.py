@@ -82,7 +82,7 @@ def test_about_as_many_labels_are_saved_by_a_judge_as_it_says(sample) -> None:
         helped.append(effort(plan, labels, guess))
         given = _some(plan, labels, helped[-1])
         (found,) = estimate(plan, given, guess)
-        assert found.settled
+        assert found.conclusive
         assert estimate(plan, given)[0].saved is None
         said.append(found.labels + found.saved)
     assert np.median(helped) < 0.6 * np.median(alone)
@@ -157,8 +157,8 @@ def test_a_conclusive_result_is_never_taken_back(sample) -> None:
             first = found.conclusive_at
             assert count - 20 < first <= count
         assert found.conclusive_at == first
-        assert found.settled == (first is not None) == (found.state == "settled")
-        assert found.settled == (found.low > 0 or found.high < 0) == (found.needed == 0)
+        assert found.conclusive == (first is not None) == (found.state == "settled")
+        assert found.conclusive == (found.low > 0 or found.high < 0) == (found.needed == 0)
     assert first is not None
     (complete,) = estimate(plan, labels)
     assert complete.conclusive_at == first
@@ -181,7 +181,7 @@ def test_the_relative_change_is_the_difference_over_the_value_of_the_baseline(sa
             assert found.relative_low <= found.relative <= found.relative_high
             assert found.relative_low <= truth <= found.relative_high
             conclusive = found.relative_low > 0 or found.relative_high < 0
-            assert conclusive <= found.settled
+            assert conclusive <= found.conclusive
     assert seen > 3
 
 
@@ -190,7 +190,7 @@ def test_without_draws_at_equal_ranks_no_relative_change_is_stated(sample) -> No
     pool, labels = sample
     plan = LabelPlan.make(pool, METRIC, seed=3)
     (found,) = estimate(plan, _some(plan, labels, 900))
-    assert found.settled
+    assert found.conclusive
     assert np.isnan([found.relative, found.relative_low, found.relative_high]).all()
     # If their labels are known from before, a relative change is stated.
     known = np.where(plan.weighs, np.nan, labels)
@@ -211,7 +211,7 @@ def test_what_is_said_before_there_is_enough(sample) -> None:
     assert (nothing.state, nothing.needed) == ("too_early", None)
     none = found[0]
     assert np.isnan([none.difference, none.low, none.high, none.like_these_low]).all()
-    assert (none.labels, none.waiting, none.known, none.settled) == (0, 0, 0, False)
+    assert (none.labels, none.waiting, none.known, none.conclusive) == (0, 0, 0, False)
     assert none.pairs == len(plan.order)
     with pytest.raises(DataError, match="A label is 7"):
         estimate(plan, np.full(len(labels), 7.0))
@@ -247,7 +247,7 @@ def test_the_first_forecast_is_enough_in_at_least_nine_of_ten_cases(sample, equa
         looks = (estimate(plan, _some(plan, labels, n))[0] for n in range(50, 400, 10))
         first = next(each for each in looks if each.state != "too_early")
         until = effort(plan, labels)
-        enough.append(first.settled or until <= first.labels + first.needed_most)
+        enough.append(first.conclusive or until <= first.labels + first.needed_most)
     assert np.mean(enough) >= 0.88
 
 

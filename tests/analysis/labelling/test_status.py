@@ -14,7 +14,8 @@ FAR = Estimate(
 )  # fmt: skip
 NEAR = replace(FAR, state="settled", low=0.05, pairs=40, needed=0, saved=3, needed_most=0)
 EARLY = replace(FAR, state="too_early", low=nan, needed=None, saved=None, needed_most=None)
-NAMES = ("needed", "needed_most", "saved", "left", "pairs", "settled", "complete", "seconds_left")
+NAMES = ("needed", "needed_most", "saved", "left", "pairs")
+NAMES += ("conclusive", "complete", "seconds_left")
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from rankdash.features.rank_shifts.shifts import (
     move_sizes,
     moves,
     pair,
-    settled,
     transitions,
     went,
+    with_ties,
 )
 from tests.lists import ranking
 from tests.results import results, shown
@@ -39,7 +39,7 @@ def labels(relevant: dict[str, list[str]]) -> pd.DataFrame:
 
 def moved(before: Ranking, after: Ranking, qrels: pd.DataFrame, conventions=None):
     rules = conventions or Conventions()
-    paired = pair(*(settled(each, rules) for each in (before, after)))
+    paired = pair(*(with_ties(each, rules) for each in (before, after)))
     return moves(paired, *(judge(each, qrels, rules) for each in (before, after)), rules.threshold)
 
 

@@ -14,7 +14,7 @@ RANKING = Ranking.from_columns(["q", "q", "q"], ["a", "b", "c"], [1.0, 2.0, 2.0]
 
 
 def test_a_row_of_a_ranking_that_is_settled_again_is_found_by_its_document():
-    again = RANKING.settled("trec_eval", "float64")
+    again = RANKING.with_ties("trec_eval", "float64")
     found = given_rows(again, RANKING)
     assert RANKING.doc_ids[RANKING.docs[found]].tolist() == again.doc_ids[again.docs].tolist()
     assert RANKING.given.tolist() != list(range(3))

@@ -85,7 +85,7 @@ def told(found: Comparison) -> str:
     for _, row in found.frame.iterrows():
         lines.append(shown(row.dropna()))
         if row["system"] in found.challengers:
-            left = found.left_out(row["system"], row["metric"])
+            left = found.excluded(row["system"], row["metric"])
             sentence = found.verdict(row["system"], row["metric"]).sentence
             lines.append(f"  [{shown(left)}] {sentence}")
     return "\n".join(lines)
@@ -202,7 +202,7 @@ CASES = {
             "a system": lambda found: found.row("nobody", "mrr"),
             "the baseline": lambda found: found.verdict("a", "mrr"),
             "a metric's verdict": lambda found: found.verdict("b", "map"),
-            "a metric's queries": lambda found: found.left_out("b", "map"),
+            "a metric's queries": lambda found: found.excluded("b", "map"),
         }.items()
     },
 }  # fmt: skip

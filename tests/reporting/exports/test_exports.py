@@ -127,7 +127,7 @@ def test_a_row_for_each_figure_and_assumption_and_nothing_that_a_spreadsheet_wou
     came["payback_months"] = Amount(-0.0, "always", "never")
     came["break_even_price"] = Amount(reason="no_gain")
     came["roi"] = Amount(None, "loses", "tenfold", "loses")
-    choice = replace(usual, came=replace(usual.came, **came))
+    choice = replace(usual, outcome=replace(usual.outcome, **came))
     choice = replace(choice, bill=None, valued=False, example_values=True)
     names = {"data": "+data", "metric": "NDCG@10", "hit": "-hit", "currency": "USD"}
     content = cost_report.as_csv([choice], Assumptions(), **names)

@@ -17,7 +17,7 @@ def test_what_a_ranking_of_a_file_is_as_a_reranker_and_as_a_run(approved):
         "a document that is not listed": reranker.score([Request("q1", "", list("bna"), [""] * 3)]),
         "a query that is not listed": reranker.score([Request("q9", "", ["a"], [""])]),
         "made from settings": partial(create, "precomputed"),
-        "a run": (run.name, run.dataset_id, run.reranker, run.settings, run.left_out),
+        "a run": (run.name, run.dataset_id, run.reranker, run.settings, run.excluded),
         "its queries": run.queries,
     }
     approved("rerankers/precomputed", results(cases))

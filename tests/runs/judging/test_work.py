@@ -152,7 +152,7 @@ def test_a_worker_that_dies_leaves_its_batch_to_the_next_and_what_may_have_been_
     before = {"calls": 3, "billed": {"prompt_tokens": 1000.0, "completion_tokens": 5.0}}
     steps = {
         "it asks": lambda: rows.begin(judge_id, dead, {}, 5, more),
-        "and keeps a pair": lambda: rows.keep(
+        "and keeps a pair": lambda: rows.store(
             judge_id, dead, [pair], before, at_risk=4, at_risk_usage=lost
         ),
         "it is dead": lambda: rows.interrupt(dead.token),
@@ -160,7 +160,7 @@ def test_a_worker_that_dies_leaves_its_batch_to_the_next_and_what_may_have_been_
         "is dead before it asks": lambda: rows.interrupt(other.token),
         "one that lives": lambda: [rows.resume(judge_id), served(judge_id), len(server.seen)][2],
         "it is not the first one's any more": lambda: rows.begin(judge_id, dead, {}, 1, lost),
-        "nor does that one keep": lambda: rows.keep(judge_id, dead, [pair | {"grade": 0.0}], {}),
+        "nor does that one keep": lambda: rows.store(judge_id, dead, [pair | {"grade": 0.0}], {}),
     }
     cases = {}
     for name, step in steps.items():

@@ -11,7 +11,7 @@ from rankdash.core.base.errors import StoreError, UnavailableError
 from rankdash.core.runs import jobs
 from rankdash.core.workspace.jobs import leases
 from rankdash.core.workspace.jobs.judges import StoredJudges
-from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner, lost
+from rankdash.core.workspace.jobs.leases import ExplanationRequest, Explanations, Owner, lost
 from rankdash.core.workspace.jobs.queue import STALE_SECONDS, Progress, Queue
 from tests.approved import table
 from tests.store.builders import clock_moved, submit, submit_judge
@@ -117,7 +117,7 @@ class Questions(Work):
     kind = Explanations
 
     def asked(self, name):
-        return Asked("run-1", "007", "01", name)
+        return ExplanationRequest("run-1", "007", "01", name)
 
     def add(self, name):
         self.ids[name] = self.leases.ask(self.asked(name))
@@ -221,7 +221,7 @@ def test_answers_lost_with_each_worker_add_up(workspace, stored):
 
 
 def test_an_answer_stays_with_its_question_and_goes_with_the_run(workspace, stored):
-    explanations, asked = Explanations(workspace), Asked("run-1", "007", "01", "term")
+    explanations, asked = Explanations(workspace), ExplanationRequest("run-1", "007", "01", "term")
     assert explanations.find(asked) is None
     for state, result in (("failed", None), ("done", '{"score": 1}')):
         number = explanations.ask(asked)
@@ -239,7 +239,7 @@ def test_an_answer_stays_with_its_question_and_goes_with_the_run(workspace, stor
 
 
 def test_questions_differ_by_every_part_of_them():
-    asked = Asked("run-1", "007", "01", "term")
+    asked = ExplanationRequest("run-1", "007", "01", "term")
     others = [replace(asked, **{name: "else"}) for name in vars(asked)]
-    shifted = Asked("run-1", "00", "701", "term")
+    shifted = ExplanationRequest("run-1", "00", "701", "term")
     assert len({each.id for each in [asked, *others, shifted]}) == 6

@@ -31,16 +31,16 @@ PAIR, OTHER = ("7", "01"), ("007", "1")
 MASKS = {"moment": r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00", "id": r"\b[0-9a-f]{16}\b", "long": "x{1000,}"}
 # Kind → function that stores one on a data set with the run "one", and function that reads all.
 KINDS = {
-    "note": (lambda w, d: Notes(w).keep(d, "7", ["tag"], ""), lambda w, d: Notes(w).all(d)),
+    "note": (lambda w, d: Notes(w).store(d, "7", ["tag"], ""), lambda w, d: Notes(w).all(d)),
     "correction": (
         lambda w, d: Corrections(w).correct(d, PAIR, 2.0, ""), lambda w, d: Corrections(w).all(d),
     ),
     "run note": (
-        lambda w, d: RunNotes(w).keep(w.runs(d)[0].id, "why"), lambda w, d: RunNotes(w).all(d),
+        lambda w, d: RunNotes(w).store(w.runs(d)[0].id, "why"), lambda w, d: RunNotes(w).all(d),
     ),
     "pin": (lambda w, d: Pins(w).pin(w.runs(d)[0].id), lambda w, d: Pins(w).of(d)),
     "label note": (
-        lambda w, d: LabelNotes(w).keep(d, PAIR, "Ann", "a"), lambda w, d: LabelNotes(w).all(d),
+        lambda w, d: LabelNotes(w).store(d, PAIR, "Ann", "a"), lambda w, d: LabelNotes(w).all(d),
     ),
     "plan": (lambda w, d: LabelPlans(w).begin(d, {}, ""), lambda w, d: LabelPlans(w).newest(d)),
 }  # fmt: skip
@@ -91,7 +91,7 @@ def queries(w, d, _other):
     notes = Notes(w)
 
     def keep(query, tags=(), text="", who=""):
-        kept = notes.keep(d, query, tags, text, who)
+        kept = notes.store(d, query, tags, text, who)
         assert notes.of(d, query) == (kept if kept.tags or kept.text else replace(kept, changed=""))
         return notes.all(d)
 
@@ -116,7 +116,7 @@ def queries(w, d, _other):
         "tags in use, as they were written first, in alphabetical order": lambda: [
             keep("7", ["Zeta", "Alpha"]), tags_in_use(keep("007", ["alpha", "beta"])),
         ][-1],
-        "a data set that is gone": lambda: notes.keep("gone", "7", ["tag"], ""),
+        "a data set that is gone": lambda: notes.store("gone", "7", ["tag"], ""),
     }  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def runs(w, d, other):
     notes, pins = RunNotes(w), Pins(w)
 
     def keep(run_id, text, who=""):
-        kept = notes.keep(run_id, text, who)
+        kept = notes.store(run_id, text, who)
         assert notes.of(run_id) == kept
         return notes.all(d), notes.all(other)
 
@@ -145,7 +145,7 @@ def runs(w, d, other):
         "of another data set": lambda: keep("three", "elsewhere"),
         "other words": lambda: keep("one", "other words"),
         "emptied it is gone": lambda: keep("one", "  "),
-        "as much as is allowed": lambda: len(notes.keep("two", "x" * LONGEST_NOTE).text),
+        "as much as is allowed": lambda: len(notes.store("two", "x" * LONGEST_NOTE).text),
         "too long": lambda: keep("two", "x" * (LONGEST_NOTE + 1)),
         "what was there stays": lambda: len(notes.of("two").text),
         **several("pin {}", pin, ["two", "three", "one"]),
@@ -162,7 +162,7 @@ def labels(w, d, _other):
     remarks = LabelNotes(w)
 
     def keep(pair, who, text):
-        remarks.keep(d, pair, who, text)
+        remarks.store(d, pair, who, text)
         return remarks.of(d, pair, who), remarks.all(d)
 
     return {
@@ -174,7 +174,7 @@ def labels(w, d, _other):
         "cut, of nobody and another pair": lambda: [
             *map(len, (keep(OTHER, "", "x" * (LONGEST_LABEL_NOTE + 1))[0], remarks.all(d)))
         ],
-        "a data set that is gone": lambda: remarks.keep("gone", PAIR, "Ann", "a"),
+        "a data set that is gone": lambda: remarks.store("gone", PAIR, "Ann", "a"),
     }
 
 

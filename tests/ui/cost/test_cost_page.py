@@ -155,7 +155,7 @@ def test_what_the_page_answers(sets, approved, lang):
 
 def without_interval(study, _options, choice, assumed):
     option = replace(choice.option, gain=Gain(MeasuredChange(0.9), queries=4))
-    made = replace(choice, option=option, came=outcome(option, assumed))
+    made = replace(choice, option=option, outcome=outcome(option, assumed))
     page_sensitivity.swings(study, made, assumed)
     page_calculator.draw_scenarios(study, made, assumed)
 

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.core.base.errors import Finding
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.intake.reading import Kept
+from rankdash.core.intake.reading import StoreOutcome
 from rankdash.core.readers import Source
 from rankdash.core.readers.loading import load
 from rankdash.core.workspace.workspace_file.import_workspace import TakenIn
@@ -101,12 +101,12 @@ def test_the_systems_that_came_with_files_are_compared(sets):
 def test_what_became_of_files(sets, approved, lang):
     every = list(sets.values())
     cases = {
-        "it is ready": (Kept(every[0]), every[0]),
-        "it cannot be reranked": (Kept(every[2]), every[2]),
-        "it has no labels": (Kept(sets["no labels"]), every[0]),
-        "it was here, and is open": (Kept(every[0], was_here=True), every[0]),
-        "it was here, with new systems": (Kept(every[0], True, ("a", "b*")), every[1]),
-        "it is gone": (Kept("gone"), every[0]),
+        "it is ready": (StoreOutcome(every[0]), every[0]),
+        "it cannot be reranked": (StoreOutcome(every[2]), every[2]),
+        "it has no labels": (StoreOutcome(sets["no labels"]), every[0]),
+        "it was here, and is open": (StoreOutcome(every[0], was_here=True), every[0]),
+        "it was here, with new systems": (StoreOutcome(every[0], True, ("a", "b*")), every[1]),
+        "it is gone": (StoreOutcome("gone"), every[0]),
     }
     told = {}
     for why, (kept, opened) in cases.items():

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rankdash.core.base.errors import DataError, LimitError, RefusedFilesError
-from rankdash.core.intake.reading import REQUEST, Kept, Process, Progress, keep
+from rankdash.core.intake.reading import REQUEST, Process, Progress, StoreOutcome, store_loaded
 from rankdash.core.readers import FORMATS, SHAPES, MappingNeeded, Source, WordsNeeded
 from rankdash.core.readers.loading import load
 from rankdash.core.readers.parse.annotators import words_in
@@ -71,7 +71,7 @@ def test_the_uploader_names_every_format(panel):
 # Outcomes of a process that reads: a stored data set, a question or an error.
 WORDS, OTHER_WORDS = ("good", "bad"), ("relevant", "irrelevant")
 OUTCOMES = {
-    "here": Kept("x", was_here=True),
+    "here": StoreOutcome("x", was_here=True),
     "columns": MappingNeeded("a.csv", pd.DataFrame({"x": ["1"], "query": ["how to"]}), "document"),
     "columns-b": MappingNeeded("b.csv", pd.DataFrame({"x": ["1"]}), "document"),
     "words": WordsNeeded("a.csv", words_in(np.array(WORDS, dtype=object))),
@@ -88,7 +88,7 @@ class Held:
     def __init__(self, workspace, sources, **options):
         self.running, self.cancelled, self.seconds = True, False, 42.0
         self.progress = Progress("reading", 1_250_000, 30.0)
-        self.result = lambda: keep(workspace, load(sources, **options))
+        self.result = lambda: store_loaded(workspace, load(sources, **options))
 
     def wait(self, _seconds):
         pass

@@ -91,7 +91,7 @@ def sets(tmp_path_factory):
         keep(workspace, found["pinned"], "long", 3, reranker="gone", **day(4))
         workspace.rename_run("long", long)
         Pins(workspace).pin("pin")
-        RunNotes(workspace).keep("pin", HOSTILE)
+        RunNotes(workspace).store("pin", HOSTILE)
         with workspace.database.writing() as db:
             db.execute("UPDATE run_notes SET changed = '2026-12-11T10:00:00+00:00'")
         for place, name in enumerate(("single", "twin"), 1):

@@ -190,7 +190,7 @@ def test_how_long_it_still_takes(page, workspace, seconds, says):
     row = rows.claim(owner)
     graded = {"query_id": "q0", "doc_id": "d0", "grade": 1.0}
     graded |= {"reason": "", "error": "", "kind": "", "answers": "[]"}
-    assert rows.keep(row.id, owner, [graded], {}, 10.0, seconds)
+    assert rows.store(row.id, owner, [graded], {}, 10.0, seconds)
     texts = [each.text for each in page.run().get("progress")]
     assert f"1 of 60 pairs · {says}" in texts
 

@@ -93,7 +93,7 @@ def study(dataset_id: str, cutoff: int | None = None) -> Study:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_corrections_are_listed_with_their_files(approved, workspace, shop, monkeypatch, language):
     blank = keep_rows(workspace, HEAD + "q 1,a,d 1,text,1,1\n", "Blanks")
-    Notes(workspace).keep(blank, "q 1", (), "a note")
+    Notes(workspace).store(blank, "q 1", (), "a note")
     parts = {
         "of the data set": lambda: labels_corrections.draw(shop),
         "of a query": lambda: labels_corrections.draw(shop, "q1"),
@@ -130,7 +130,7 @@ def doubled(old: Dataset) -> Dataset:
 def test_runs_notes_and_corrections_go_along_once_under_a_free_name(workspace, stored, session):
     notes, corrections = Notes(workspace), Corrections(workspace)
     for query in ("q1", "q2"):
-        notes.keep(stored, query, ("t",), "x")
+        notes.store(stored, query, ("t",), "x")
     # The uploaded label of q1 is 1 for d1 only; in the new set it is 2.
     for doc, label in (("d1", None), ("d2", 1.0), ("d3", 0.0)):
         corrections.correct(stored, ("q1", doc), label, "")
@@ -147,7 +147,7 @@ def test_runs_notes_and_corrections_go_along_once_under_a_free_name(workspace, s
     kept = {(each.doc_id, each.label) for each in corrections.all(new.id)}
     assert kept == {("d1", None), ("d2", 2.0)}
     assert [note.query_id for note in notes.all(new.id)] == ["q1", "q2"]
-    notes.keep(new.id, "q1", (), "own")
+    notes.store(new.id, "q1", (), "own")
     corrections.withdraw(new.id, [("q1", "d2")])
     keep(stored, made, "Another", lambda label: 2 * label)
     assert [row.name for row in workspace.datasets()] == ["Shop", "Shop (2)"]

@@ -97,7 +97,7 @@ def test_files_hold_the_corrected_labels_and_run_no_formula(app, stored):
     corrections = Corrections(store)
     corrections.correct(stored, (QUERY, "d1"), None, "=cmd()")
     corrections.correct(stored, (QUERY, "d3"), 1.0, "")
-    Notes(store).keep(stored, QUERY, ["@tag"], "=1+1")
+    Notes(store).store(stored, QUERY, ["@tag"], "=1+1")
     made = pd.read_csv(io.BytesIO(labels_corrections.corrections_csv(stored)), dtype=str)
     assert made["who"].fillna("").tolist() == ["", "'=cmd()"]
     assert made["corrected"].fillna("").tolist() == ["1.0", ""]

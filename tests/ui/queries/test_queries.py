@@ -43,7 +43,7 @@ def test_the_list_as_csv_is_in_english_and_runs_no_formula():
 
 def test_a_saved_query_says_what_its_reason_rests_on(workspace, stored):
     made = []
-    Notes(workspace).keep(stored, "q3", ["odd"], "look here")
+    Notes(workspace).store(stored, "q3", ["odd"], "look here")
 
     def save() -> None:
         pickers.restore()

@@ -15,7 +15,7 @@ from rankdash.core.runs import jobs
 from rankdash.core.runs.runner import rerank
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.workspace.jobs.leases import Asked, Explanations, Owner
+from rankdash.core.workspace.jobs.leases import ExplanationRequest, Explanations, Owner
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.features.queries import page_occlusion
 from rankdash.features.queries import study as queries_study
@@ -81,7 +81,7 @@ def panel(dataset_id: str, run: str = "words", query: str = "return a gift 0"):
 def work(workspace, doc: str, level: str = "term", run: str = "words"):
     """Let a worker claim an explanation. Return the rows, its id and its worker."""
     rows, me = Explanations(workspace), Owner()
-    number = rows.ask(Asked(run, "q0", doc, level))
+    number = rows.ask(ExplanationRequest(run, "q0", doc, level))
     rows.claim(me)
     return rows, number, me
 
@@ -104,7 +104,7 @@ def leave_off(workspace) -> None:
     rows.interrupt(me.token)
     rows, number, me = work(workspace, "d1", "sentence")
     rows.finish(number, me, "done", result=whole.to_json())
-    rows.ask(Asked("words", "q0", "d5", "term"))
+    rows.ask(ExplanationRequest("words", "q0", "d5", "term"))
 
 
 STATES = {
@@ -172,7 +172,7 @@ def test_ranked_documents_are_offered_by_rank_and_relevant_ones_however_deep(wor
 
 
 def test_it_is_asked_of_a_service_with_its_key_once_that_is_confirmed(shop, workspace, hand):
-    asked = Asked("by a service", "q0", "d0", "term")
+    asked = ExplanationRequest("by a service", "q0", "d0", "term")
     app = drawn(panel(shop, "by a service"), doc="d0")
     assert button(app, LABEL).disabled
     app.checkbox(key=f"occlusion.confirm.{asked.id}").check().run()
@@ -215,7 +215,7 @@ def test_it_is_asked_made_shown_and_kept(app, shop, workspace):
     effects = found.set_index("part")["effect"]
     assert set(effects.index[:2]) == {"a", "gift"}, "the words of the query"
     assert effects["gift"] > 0 > effects["more"], "BM25 marks down what is longer"
-    row = Explanations(workspace).find(Asked("words", "q0", "d0", "term"))
+    row = Explanations(workspace).find(ExplanationRequest("words", "q0", "d0", "term"))
     assert (row.state, row.done) == ("done", 10)
     app.run()
     assert opened() == shown and LABEL not in [each.label for each in app.button]

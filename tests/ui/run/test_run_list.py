@@ -80,7 +80,7 @@ def runs(workspace, stored, hand):
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_list_of_runs_and_each_in_full(runs, workspace, approved, lang):
-    RunNotes(workspace).keep("r0", "why *it* is")
+    RunNotes(workspace).store("r0", "why *it* is")
     Pins(workspace).pin("r1")
     with workspace.database.writing() as db:
         db.execute("UPDATE runs SET created = '2026-11-01T10:00:00+00:00' WHERE name = 'better'")

@@ -22,7 +22,7 @@ def choices() -> None:
     if st.session_state.pop("cut short", False):
         st.rerun()
     address.publish()
-    pickers.shown()
+    pickers.mark_sent()
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def growing() -> None:
 
     options = ["a", "b"] if st.session_state.get("grown") else []
     pickers.pick_several("tag", options, st.multiselect, default=["b"], label="Tags")
-    pickers.shown()
+    pickers.mark_sent()
 
 
 def test_where_there_was_nothing_to_choose_from_nothing_was_emptied():
@@ -116,7 +116,7 @@ def clearing() -> None:
     pickers.pick_one("reason", ["buried", "idle"], st.selectbox, label="Reason", clears=["q"])
     pickers.pick_one("sort", ["hurt", "id"], st.selectbox, label="Order")
     address.publish()
-    pickers.shown()
+    pickers.mark_sent()
 
 
 def test_a_choice_clears_those_that_say_nothing_and_the_address_leaves_out_what_is_usual():

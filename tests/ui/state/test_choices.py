@@ -53,7 +53,7 @@ def test_a_link_loses_what_it_asked_for_unless_that_was_chosen_since():
 
 
 def test_links_carry_what_does_not_go_without_saying():
-    address.settle("metric", "ndcg")
+    address.set_default("metric", "ndcg")
     for name, value in {"sort": "hurt", "nonsense": "x", "tag": None, "system": []}.items():
         address.choose(name, value)
     address.choose("currency", ["USD", "EUR"])
@@ -68,10 +68,10 @@ def test_what_a_page_settles_is_written_with_the_next_choice_and_is_no_step_by_i
     """Otherwise a page would change its address while drawn, and the back button return to it."""
     first = {name: ["x"] for name in ("data", "base", "system", "metric", "k", "vs", "lang")}
     for name in first:
-        address.settle(name, "x")
+        address.set_default(name, "x")
     address.publish()
     for name in ("q", "against", "trade"):
-        address.settle(name, "y")
+        address.set_default(name, "y")
     address.publish()
     assert reader.steps == [first] and address.written() == first
     address.choose("metric", "mrr")
@@ -83,7 +83,7 @@ def test_what_a_page_settles_is_written_with_the_next_choice_and_is_no_step_by_i
     address.take_over(dict(first))
     reader.clear()
     reader.update(first)
-    address.settle("q", "z")
+    address.set_default("q", "z")
     address.publish()
     assert len(reader.steps) == 2
 
@@ -117,7 +117,7 @@ def test_options_of_one_name_are_told_apart():
 
 
 def test_a_data_set_that_this_session_deleted_is_not_named():
-    address.settle("data", "a")
+    address.set_default("data", "a")
     assert stored.deleted_dataset({"a": "Shop"}) is None
     stored.by_this_session(["a"])
     assert stored.deleted_dataset({}) is None
@@ -125,8 +125,8 @@ def test_a_data_set_that_this_session_deleted_is_not_named():
 
 def test_runs_that_were_compared_and_are_gone_are_named_once_and_for_their_data_set():
     every = {"base": "First", "one": "One", "two": "Two"}
-    address.settle("base", "base")
-    address.settle("system", ["one", "two"])
+    address.set_default("base", "base")
+    address.set_default("system", ["one", "two"])
     stored.note_runs("shop", every)
     assert stored.runs() == []
     stored.note_runs("shop", {"two": "Two"})
@@ -173,7 +173,7 @@ def test_a_typed_amount_of_nothing_stays_and_an_emptied_one_goes_and_a_rate_of_n
 def test_a_default_that_a_person_typed_is_told_from_one_that_nobody_set(name):
     each, usual = BY_NAME[name], address.FIELDS[name]
     assert not scenario.changed(each)
-    address.settle(name, usual)
+    address.set_default(name, usual)
     assert not scenario.changed(each)
     scenario.choose(each, float(usual))
     assert scenario.changed(each)

@@ -69,7 +69,7 @@ def test_a_widget_is_sent_its_value_as_seldom_as_possible(session, lag, story):
     for each in happens:
         match each:
             case ".":
-                pickers.shown()
+                pickers.mark_sent()
             case "language":
                 lag.language = True
             case "behind" | "step":
@@ -152,7 +152,7 @@ def test_an_empty_field_is_empty_and_not_at_its_least_value(session, lag, value,
 
     pickers.show(field, "w", value, lambda: None)()
     assert seen == given
-    pickers.shown()
+    pickers.mark_sent()
     pickers.show(field, "w", value, lambda: None)()
     assert seen == {"value": value}
 

@@ -17,7 +17,7 @@ from rankdash.core.base.errors import SettingError
 from rankdash.core.base.rules import SettingSpec
 from rankdash.core.rerankers.base import Call, Capabilities, Request, Scored
 from rankdash.core.rerankers.remote import connection, prompts
-from rankdash.core.rerankers.remote.chat import ACROSS, ChatReranker, Said, unread
+from rankdash.core.rerankers.remote.chat import ACROSS, ChatAnswer, ChatReranker, unread
 from rankdash.core.rerankers.remote.connection import Budget, Clock, Estimate
 
 # Pointwise. Yes or no by the odds of the first token: Nogueira et al., "Document Ranking with a
@@ -67,7 +67,7 @@ class LlmPointwise(ChatReranker):
         budgets: dict[int, Budget] = {}
         lock = threading.Lock()
 
-        def judge(item: tuple[int, str]) -> tuple[float, Said]:
+        def judge(item: tuple[int, str]) -> tuple[float, ChatAnswer]:
             number, text = item
             with lock:
                 budget = budgets.setdefault(number, self._chat.budget())
@@ -82,7 +82,7 @@ class LlmPointwise(ChatReranker):
             _together([next(judged) for _ in request.documents], listed) for request in requests
         ]
 
-    def _judge(self, query: str, text: str, budget: Budget) -> tuple[float, Said]:
+    def _judge(self, query: str, text: str, budget: Budget) -> tuple[float, ChatAnswer]:
         answer = self._chat.ask(
             self._prompt(query, text),
             budget,
@@ -141,7 +141,7 @@ def _plain(token: str) -> str:
     return token.strip(_BLANKS).casefold()
 
 
-def _together(judged: Sequence[tuple[float, Said]], listed: bool) -> Scored:
+def _together(judged: Sequence[tuple[float, ChatAnswer]], listed: bool) -> Scored:
     """Combine the scores and answers for the documents of a query. listed: whether probabilities
     of tokens were requested."""
     scores = np.array([score for score, _ in judged], dtype=np.float64)
@@ -158,7 +158,7 @@ def _together(judged: Sequence[tuple[float, Said]], listed: bool) -> Scored:
     )
 
 
-def _fault(unscored: Sequence[Said], count: int, listed: bool) -> str:
+def _fault(unscored: Sequence[ChatAnswer], count: int, listed: bool) -> str:
     """Return the reason why some documents have no score, with their number; "" if all have one."""
     failed = [answer.error for answer in unscored if answer.error]
     if failed:
@@ -446,7 +446,7 @@ class LlmPairwise(ChatReranker):
             return Scored.failed(count, fault, tuple(match.calls))
         return Scored(scores, calls=tuple(match.calls))
 
-    def ask(self, request: Request, one: int, other: int, budget: Budget) -> Said:
+    def ask(self, request: Request, one: int, other: int, budget: Budget) -> ChatAnswer:
         """Ask which of two documents is better; the first is called A."""
         texts = request.documents
         return self._chat.ask(

@@ -96,7 +96,7 @@ SAYING = (
 
 
 @dataclass(frozen=True)
-class Said:
+class ChatAnswer:
     """Answer of a model.
 
     text: without reasoning. top: token → log-probability, the likeliest first tokens of the answer;
@@ -158,7 +158,7 @@ class Chat:
         *,
         choices: bool = False,
         temperature: float = 0,
-    ) -> Said:
+    ) -> ChatAnswer:
         """Return one answer of at most `tokens` tokens; choices: with the likeliest first tokens.
 
         Raises UnavailableError if the endpoint refuses every request alike.
@@ -179,15 +179,15 @@ class Chat:
         client = self._open_client()
         reply = client.post(path, body, budget, self._billed)
         if reply.error:
-            return Said("", {}, reply.call, reply.error)
+            return ChatAnswer("", {}, reply.call, reply.error)
         choice = _first(dig(reply.answer, ("choices",)))
         text = dig(choice, ("message", "content"))
         if not isinstance(text, str):
-            return Said("", {}, reply.call, "malformed response: message is missing")
+            return ChatAnswer("", {}, reply.call, "malformed response: message is missing")
         if len(text) > LONGEST_TEXT:
-            return Said("", {}, reply.call, "the answer is too long")
+            return ChatAnswer("", {}, reply.call, "the answer is too long")
         # An answer that cannot be parsed is stored truncated, so the key is redacted first.
-        return Said(client.redact(prompts.without_thoughts(text)), _top(choice), reply.call)
+        return ChatAnswer(client.redact(prompts.without_thoughts(text)), _top(choice), reply.call)
 
     def shown(self, document: str, name: str = "") -> str:
         """Return a document between its marks, truncated as for the model."""
@@ -207,7 +207,7 @@ class Chat:
         dollars = self._dollars(read, 0)
         return {"prompt_tokens": read, **({"dollars": dollars} if dollars else {})}
 
-    def charged(self, answer: Said, prompt: str) -> Call:
+    def charged(self, answer: ChatAnswer, prompt: str) -> Call:
         """Return the call of an answer with the tokens of prompt and answer, estimated from the
         texts if the service did not count them. The text contains no reasoning, so the estimate is
         a lower bound."""

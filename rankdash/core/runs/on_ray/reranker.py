@@ -44,8 +44,8 @@ from rankdash.core.runs.on_ray.cluster import (
     refuse_elsewhere,
     refuse_other,
 )
-from rankdash.core.runs.results import settled
-from rankdash.core.runs.scoring import Asked
+from rankdash.core.runs.results import with_runtime
+from rankdash.core.runs.scoring import AnsweredRequests
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class OnRay:
         self._corpus = ray.put(Corpus([], []) if self._kind.models else corpus)
         self._start()
         first = self._await_loaded()
-        self._told = settled(self.settings, first.details)
+        self._told = with_runtime(self.settings, first.details)
         for _ in range(self._room.number - 1):
             self._start()
         self._await_loaded()
@@ -249,7 +249,7 @@ class OnRay:
         }
         return [answers[id(request)] for request in requests]
 
-    def stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[Asked]:
+    def stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[AnsweredRequests]:
         """Implement `Spread`. A batch on which an actor died is answered query by query.
 
         Raises UnavailableError if the cluster or the model on it is lost.
@@ -257,7 +257,7 @@ class OnRay:
         with reaching(self._address):
             yield from self._stream(batches)
 
-    def _stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[Asked]:
+    def _stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[AnsweredRequests]:
         import ray
 
         source = (_Batch(requests) for requests in batches)
@@ -287,7 +287,7 @@ class OnRay:
                 member.tasks.append((member.handle.score.remote(batch.requests), batch))
         return True
 
-    def _answers(self, member: _Member) -> Iterator[Asked]:
+    def _answers(self, member: _Member) -> Iterator[AnsweredRequests]:
         """Yield the finished answers of an actor; start another one if it died."""
         import ray
 
@@ -308,9 +308,9 @@ class OnRay:
             if isinstance(answer, UnavailableError):
                 raise answer
             member.tasks.popleft()
-            yield Asked(batch.requests, *answer)
+            yield AnsweredRequests(batch.requests, *answer)
 
-    def _died(self, batch: _Batch, node: str) -> Iterator[Asked]:
+    def _died(self, batch: _Batch, node: str) -> Iterator[AnsweredRequests]:
         """Queue a batch on which an actor died again, or yield its failure."""
         deaths = batch.deaths + 1
         if len(batch.requests) > 1:
@@ -325,7 +325,7 @@ class OnRay:
                 node=node,
             )
             failed = [Scored.failed(len(each.doc_ids), str(error)) for each in batch.requests]
-            yield Asked(batch.requests, failed, 0.0, 0.0)
+            yield AnsweredRequests(batch.requests, failed, 0.0, 0.0)
 
     def _start(self) -> None:
         import ray

@@ -173,19 +173,19 @@ def _side(
     rules: Conventions,
     left_out: Mapping[str, str],
 ) -> _Side:
-    settled = of_query(ranking, query_id).settled(
+    ordered = of_query(ranking, query_id).with_ties(
         rules.order_rule(ranking.ties), rules.score_precision
     )
-    docs = settled.doc_ids[settled.docs]
+    docs = ordered.doc_ids[ordered.docs]
     values = qrels["label"].to_numpy(dtype=np.float64)
     labels = dict(zip(qrels["doc_id"].tolist(), values.tolist(), strict=True))
     label = np.array([labels.get(doc, np.nan) for doc in docs], dtype=np.float64)
     judged = judge_list(
         query_id,
-        label if len(settled.query_ids) else None,
+        label if len(ordered.query_ids) else None,
         values,
         rules,
-        tied=bool(settled.tied.any()),
+        tied=bool(ordered.tied.any()),
     )
     if rules.negative == "unjudged":
         label = np.where(label < 0, np.nan, label)

@@ -235,7 +235,7 @@ class Side:
     def __init__(self, system: RankedLabels, measure: Measure, rules: Conventions) -> None:
         self.system = system
         self.judged = system.judged
-        self.ranking = system.ranking.settled(
+        self.ranking = system.ranking.with_ties(
             rules.order_rule(system.ranking.ties), rules.score_precision
         )
         self._relevance = relevance = Relevance(system.judged, rules)
@@ -247,7 +247,7 @@ class Side:
     @property
     def row_label(self) -> Floats:
         """(N,) labels: unchanged above 0, 0 for other labelled documents, NaN for the rest."""
-        return self._relevance.kept("row label", self._row_label)
+        return self._relevance.cached("row label", self._row_label)
 
     def _row_label(self) -> Floats:
         labels = np.full(self.judged.ranked, np.nan)
@@ -355,10 +355,10 @@ def side_rows(starts: Integers, stops: Integers) -> tuple[Integers, Integers]:
     return np.arange(offsets[-1]) + (starts - offsets[:-1])[which], which
 
 
-def given_rows(settled: Ranking, ranking: Ranking) -> Integers:
+def given_rows(ordered: Ranking, ranking: Ranking) -> Integers:
     """Return (N,) the row in `ranking` of each row of the same ranking with resolved ties."""
-    if settled is ranking:
+    if ordered is ranking:
         return np.arange(len(ranking))
     row_of = np.empty(len(ranking), dtype=np.int64)
     row_of[ranking.given] = np.arange(len(ranking))
-    return row_of[settled.given]
+    return row_of[ordered.given]

@@ -310,7 +310,7 @@ class UnjudgedComparison:
         place = np.empty(len(self.pool), dtype=np.int64)
         place[self.order()] = np.arange(len(self.pool))
 
-        def settled(labels: int) -> bool:
+        def suffices(labels: int) -> bool:
             against, _ = self._highest(self.pool.only(place >= labels), -1 if delta > 0 else 1)
             return mean_of_known(against[self.paired]) < -_ZERO
 
@@ -318,7 +318,7 @@ class UnjudgedComparison:
         enough, short = len(self.pool), -1
         while enough - short > 1:
             middle = (short + enough) // 2
-            short, enough = (short, middle) if settled(middle) else (middle, enough)
+            short, enough = (short, middle) if suffices(middle) else (middle, enough)
         return enough
 
 
@@ -371,19 +371,19 @@ def pool(
 
     judged: the join of each ranking with the same labels and conventions.
     """
-    settled = [
-        ranking.settled(conventions.order_rule(ranking.ties), conventions.score_precision)
+    ordered = [
+        ranking.with_ties(conventions.order_rule(ranking.ties), conventions.score_precision)
         for ranking in rankings
     ]
     unjudged = [_unjudged_rows(each, k) for each in judged]
-    codes, documents = _numbered([each.documents for each in settled])
+    codes, documents = _numbered([each.documents for each in ordered])
     size = max(len(documents), 1)
     keys = [
         query * size + code[ranking.docs[rows]]
-        for (query, rows, _), code, ranking in zip(unjudged, codes, settled, strict=True)
+        for (query, rows, _), code, ranking in zip(unjudged, codes, ordered, strict=True)
     ]
     pairs, at = np.unique(np.concatenate(keys), return_inverse=True)
-    ranks = np.full((len(settled), len(pairs)), np.inf)
+    ranks = np.full((len(ordered), len(pairs)), np.inf)
     start = 0
     for system, (_, _, rank) in enumerate(unjudged):
         ranks[system, at[start : start + len(rank)]] = rank

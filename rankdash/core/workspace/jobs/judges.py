@@ -240,14 +240,14 @@ class StoredJudges(Leases["JudgeRow"]):
         """Store the open pairs of the owner, in case it dies, and the usage of all earlier calls.
         Return False, without effect, if the owner no longer owns the judge.
 
-        at_risk: the number of pairs that were begun and not yet stored by `keep`. at_risk_usage:
+        at_risk: the number of pairs that were begun and not yet stored by `store`. at_risk_usage:
             their estimated usage.
         """
         lost = json.dumps(at_risk_usage)
         columns = {"usage": json.dumps(usage), "at_risk": at_risk, "at_risk_usage": lost}
         return self._update_owned(judge_id, owner, **columns)
 
-    def keep(
+    def store(
         self,
         judge_id: str,
         owner: Owner,

@@ -280,7 +280,7 @@ class Leases(Generic[_Row]):
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExplanationRequest:
     """The request for an explanation. level: as in `rankdash.features.queries.occlusion`."""
 
     run_id: str
@@ -304,7 +304,7 @@ class ExplanationRow:
     """
 
     id: str
-    asked: Asked
+    asked: ExplanationRequest
     state: State
     cancelling: bool
     done: int
@@ -323,7 +323,7 @@ class Explanations(Leases["ExplanationRow"]):
 
     table = "explanations"
 
-    def ask(self, request: Asked) -> str:
+    def ask(self, request: ExplanationRequest) -> str:
         """Queue an explanation unless it is done, queued or running; return its id.
 
         Raises StoreError if the run does not exist.
@@ -343,7 +343,7 @@ class Explanations(Leases["ExplanationRow"]):
             )
         return request.id
 
-    def find(self, request: Asked) -> ExplanationRow | None:
+    def find(self, request: ExplanationRequest) -> ExplanationRow | None:
         """Return the state of an explanation; None if it was never requested. A running one without
         a live worker is interrupted."""
         rows = self._living(lambda: self._database.rows(self.table, id=request.id))
@@ -353,4 +353,6 @@ class Explanations(Leases["ExplanationRow"]):
         self._update_owned(explanation_id, owner, done=done, total=total)
 
     def _parsed(self, row: sqlite3.Row) -> ExplanationRow:
-        return from_row(ExplanationRow, row, asked=from_row(Asked, row), **state_of(row))
+        return from_row(
+            ExplanationRow, row, asked=from_row(ExplanationRequest, row), **state_of(row)
+        )

@@ -44,7 +44,7 @@ from rankdash.core.value.prices import parse_prices, to_json
 from rankdash.core.value.targets import Targets
 from rankdash.core.workspace import folders
 from rankdash.core.workspace.database import dataset_values, insert, or_nan, run_values
-from rankdash.core.workspace.jobs.leases import Asked
+from rankdash.core.workspace.jobs.leases import ExplanationRequest
 from rankdash.core.workspace.notes import tidy
 from rankdash.core.workspace.tables import (
     CANDIDATES,
@@ -303,7 +303,7 @@ class _Import:
         checks.refuse_unknown(data, about.explanations, about.explanations)
         for each in about.explanations:
             Explanation.from_json(each.result)
-            request = Asked(run_id, each.query_id, each.doc_id, each.level)
+            request = ExplanationRequest(run_id, each.query_id, each.doc_id, each.level)
             values = {"id": request.id, "run_id": run_id, **asdict(each)}
             values |= {"state": "done", "queued": each.finished}
             self._rows.append(("explanations", values))

@@ -298,7 +298,7 @@ def draw_new_labels(dataset_id: str) -> None:
         parsed = read([source])
         merged = merge_labels(stored.dataset(dataset_id), parsed.qrels, conflict=conflict)
     except RankdashError as error:
-        dialogs.say_error(error_text(error))
+        dialogs.show_error(error_text(error))
         return
     report = stored.check_report(dataset_id)
     worst = None if report is None else report.reversed_at
@@ -427,7 +427,7 @@ def _carry_remarks(old: str, new: str, corrected: Callable[[float], float]) -> N
     noted = {note.query_id for note in notes.all(new)}
     for note in notes.all(old):
         if note.query_id not in noted:
-            notes.keep(new, note.query_id, note.tags, note.text)
+            notes.store(new, note.query_id, note.tags, note.text)
     if not corrections.layer(new).count:
         carried = [_carried(each, corrected) for each in corrections.all(old)]
         corrections.restore(

@@ -324,12 +324,18 @@ def _axis(plan_id: str, state: LabelStatus) -> interval.Ends:
 
 def _row(each: Estimate, axis: interval.Ends) -> tuple[str, str, str]:
     sentences = estimate_sentences(each)
-    if each.settled and math.isfinite(each.like_these_low):
+    if each.conclusive and math.isfinite(each.like_these_low):
         sentences.append(like_these_sentence(each))
     # Before the first interval, a mean of a few labels would be misleading.
     value = math.nan if each.state == "too_early" else each.difference
     picture = interval.interval_html(
-        value, each.low, each.high, axis, paragraph(sentences), proven=each.settled, labelled=True
+        value,
+        each.low,
+        each.high,
+        axis,
+        paragraph(sentences),
+        proven=each.conclusive,
+        labelled=True,
     )
     title = _(
         "{challenger} against {baseline}: {verdict}",
@@ -352,7 +358,7 @@ def _progress(labelling: Labelling, state: LabelStatus) -> tuple[float, str]:
     first = state.estimates[0]
     if labelling.complete:
         return 1.0, _("All documents that can change the result have a label.")
-    if state.settled:
+    if state.conclusive:
         # The picture of the estimate shows it.
         return 1.0, ""
     if state.needed is None:

@@ -137,7 +137,7 @@ def _begin(study: Study) -> None:
         plan.offered(study.stored_id, settings)
         LabelPlans(workspace()).begin(study.stored_id, asdict(settings), "")
     except RankdashError as error:
-        dialogs.say_error(error_text(error))
+        dialogs.show_error(error_text(error))
         return
     st.rerun()
 
@@ -305,7 +305,7 @@ def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
             corrected=lambda label: float(put_right(np.array([label]), worst)[0]),
         )
     except RankdashError as error:
-        dialogs.say_error(error_text(error))
+        dialogs.show_error(error_text(error))
     else:
         st.rerun()
 
