@@ -60,9 +60,9 @@ DESCRIBED |= {"provider", "model", "unit", "unit]"}
 def modules() -> dict[Path, ast.Module]:
     """Return all modules with texts for a page; the command line is English only."""
     files = [*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py")]
-    # Parts of messages that stored reports may contain; pages show their present wording.
-    former = PACKAGE / "core" / "readers" / "checks" / "former_findings.py"
-    on_screen = [path for path in files if path != former and not is_command(path)]
+    # Messages that stored reports and jobs may contain; pages show their present wording.
+    former = ("former_findings", "former_errors")
+    on_screen = [path for path in files if path.stem not in former and not is_command(path)]
     return {path: ast.parse(path.read_text()) for path in on_screen}
 
 

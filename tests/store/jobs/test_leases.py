@@ -1,5 +1,6 @@
 """Work that waits, is claimed, beats and ends: the same for jobs, explanations and judges."""
 
+import re
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -7,15 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from rankdash.core.base import i18n
 from rankdash.core.base.errors import StoreError, UnavailableError
 from rankdash.core.runs import jobs
 from rankdash.core.workspace.jobs import leases
+from rankdash.core.workspace.jobs.former_errors import REWORDED
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import ExplanationRequest, Explanations, Owner, lost
 from rankdash.core.workspace.jobs.queue import STALE_SECONDS, Progress, Queue
 from tests.approved import table
 from tests.store.builders import clock_moved, submit, submit_judge
 
+FIELD = re.compile(r"\{(\w+)[!}]")
 LACK = UnavailableError("No model {model!r}.", remedy="Give a folder, not {model!r}.", model="x")
 # Behaviour → steps. `claim` names the worker: me, another, `gone` (its process has ended) or `far`
 # (on another machine); `late` is a moment after the time limit of a beat.
@@ -200,6 +204,16 @@ def test_an_error_about_a_file_can_be_kept():
     kept = leases.problem_from_json(leases.problem_to_json(error))
     assert (str(kept), kept.params) == (f"No {Path('a') / 'b'}. Make it.", {"file": "a/b"})
     assert leases.problem_from_json(leases.problem_to_json(None)) is None
+
+
+@pytest.mark.parametrize(("former", "current"), REWORDED.items(), ids=range(len(REWORDED)))
+def test_a_stored_error_of_an_earlier_version_is_translated(former, current):
+    stored = UnavailableError(former, remedy=former, **dict.fromkeys(FIELD.findall(former), "x"))
+    shown = leases.problem_from_json(leases.problem_to_json(stored))
+    assert (shown.template, shown.remedy) == (current, current)
+    assert {*FIELD.findall(current)} == {*FIELD.findall(former)}
+    with i18n.speaking("zh"):
+        assert re.search("[\u3400-\u9fff]", i18n.gettext(current, **stored.params))
 
 
 # Only judges.

@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 from rankdash.core.base.errors import RankdashError, StoreError
 from rankdash.core.workspace.database import delete, find, from_row, now
 from rankdash.core.workspace.failures import unreadable
+from rankdash.core.workspace.jobs.former_errors import in_current_words
 from rankdash.core.workspace.workspace import Workspace
 
 State = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
@@ -81,7 +82,8 @@ def problem_from_json(problem: str | None) -> RankdashError | None:
     try:
         stored = cast(dict[str, object], json.loads(problem))
         params = cast(dict[str, object], stored["params"])
-        error = RankdashError(str(stored["template"]), remedy=str(stored["remedy"]), **params)
+        template, remedy = (in_current_words(str(stored[name])) for name in ("template", "remedy"))
+        error = RankdashError(template, remedy=remedy, **params)
         # Check that the fields fit the template.
         str(error)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as refusal:
