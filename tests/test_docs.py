@@ -239,6 +239,13 @@ def test_what_python_offers():
         exec(compile(block, "python.md", "exec"), {})
 
 
+@pytest.mark.parametrize("page", ["cost", "tasks/cost", "glossary", "faq", "quickstart"])
+def test_break_even_has_one_definition(page):
+    english, chinese = (DOCS / f"{page}.md", DOCS / f"{page}.zh.md")
+    assert "the level of one input at which the net value is 0" in text_of(english).lower()
+    assert not chinese.exists() or "使净值为 0 的一项输入的取值" in text_of(chinese)
+
+
 def test_every_path_in_the_docs_is_there():
     """Except paths that a reader of a recipe creates."""
     named = r"`((?:rankdash|tests|pages|assets|docs)/[\w./-]*)`"
