@@ -116,6 +116,8 @@ def values(of: Study) -> dict[str, Any]:
         "every": [False, True],
         "against": ["documents", "tokens"],
         "change": [0.1, -0.1],
+        "alpha": [0.05, 0.1],
+        "thresholds": [(4.0,), (6.0, 7.0)],
     }
 
 
