@@ -176,6 +176,8 @@ class _LargeStudy(Study):
     adding: frozenset[str] = field(kw_only=True, repr=False)
     lacking: frozenset[str] = field(kw_only=True, repr=False)
 
+    has_rankings = False
+
     def judged(self, system: str) -> Judged:
         raise KeyError(f"The ranking of {system} was read piece by piece.")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pandas as pd
 
@@ -100,6 +100,9 @@ class Study:
     dataset_id: str = ""
     cache: Cache | None = field(default=None, repr=False)
     _parts: dict[Key, Any] = field(default_factory=dict, init=False, repr=False)
+
+    has_rankings: ClassVar[bool] = True
+    """False if the rankings were read in pieces, and only their labelled documents are stored."""
 
     def __post_init__(self) -> None:
         for system in self.chosen:

@@ -14,6 +14,7 @@ from rankdash.core.metrics import Measure
 from rankdash.core.readers import Conflict, reversed_note
 from rankdash.core.statistics.comparison import Comparison
 from rankdash.core.statistics.planning import POWER
+from rankdash.core.study.certificate import CERTIFICATE, canonical, certificate, seal
 from rankdash.core.study.judged import headline
 from rankdash.core.study.judged import numbers as judged_numbers
 from rankdash.core.study.labelling import estimate_of, only_estimates
@@ -216,8 +217,13 @@ def as_json(compared: Compared) -> Iterator[str]:
         "judge": judged_numbers(study),
         "comparisons": rows,
     }
-    yield json.dumps(document, indent=2, allow_nan=False)
-    yield "\n"
+    content = certificate(study)
+    if content is not None:
+        content = seal(content, canonical(document))
+    # On one line: a certificate has many values.
+    text = json.dumps({**document, CERTIFICATE: None}, indent=2, allow_nan=False)
+    yield text.removesuffix("null\n}")
+    yield f"{json.dumps(content, allow_nan=False)}\n}}\n"
 
 
 def _headline(study: Study, system: str) -> dict[str, str]:

@@ -22,6 +22,7 @@ from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe
 from rankdash.core.readers import Source
 from rankdash.core.study import latency
+from rankdash.core.study.certificate import EMPTY, certificate, embedded
 from rankdash.core.study.judged import verdicts
 from rankdash.core.study.labelling import as_estimated, only_estimates
 from rankdash.core.study.study import Study
@@ -177,7 +178,9 @@ def html(study: Study, front: Front | None = None) -> bytes:
     front = front or Front()
     with speaking(front.language):
         page, body = _written(study, front)
-        return page.html(body).encode("utf-8", "replace")
+        document = page.html(body + EMPTY).encode("utf-8", "replace")
+        content = certificate(as_estimated(study))
+    return document if content is None else embedded(document, content)
 
 
 def first_page(study: Study, front: Front, scale: float) -> str:
@@ -271,4 +274,8 @@ def _foot() -> str:
         "Static snapshot: every number was computed when this file was made. The file loads "
         "nothing from a network."
     )
-    return f"<footer>{html_safe(text)}</footer>"
+    check = _(
+        "This report can be checked: {command}",
+        command="rankdash verify REPORT --qrels FILE --run FILE …",
+    )
+    return f"<footer>{html_safe(paragraph([text, check]))}</footer>"

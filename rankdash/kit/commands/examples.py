@@ -31,6 +31,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rankdash report --qrels qrels.tsv --baseline initial.trec --challenger bge.trec "
         "--preset decision --out decision.html",
     ),
+    "verify": (
+        "rankdash verify report.html --qrels qrels.tsv --run initial.trec bge.trec",
+        "rankdash verify report.html --data FOLDER --run bge.trec --timings bge.json --json",
+    ),
     "rerank": (
         "rankdash rerank --data FOLDER --reranker bi-encoder --out bge.trec --timings bge.json",
         "rankdash rerank --data FOLDER --reranker cross-encoder --depth 20 "

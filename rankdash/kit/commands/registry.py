@@ -27,6 +27,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "features.report.command",
         "write the findings as one HTML file that opens without a network",
     ),
+    "verify": (
+        "features.report.command_verify",
+        "check a report: compute its numbers again from the files",
+    ),
     "rerank": ("features.run.command_rerank", "rerank a data set and write a TREC run"),
     "merge": (
         "features.run.command_combine:add_merge",

@@ -1,0 +1,159 @@
+"""`verify` on files: reports and comparisons that are correct, changed, or of other files."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from rankdash.core.study import certificate
+from tests.cli.drawn import answers, next_pairs, plan, rankings
+from tests.sets import SAMPLE
+from tests.study.certified import by_docs, resealed
+
+QRELS, FIRST = SAMPLE / "qrels.tsv", SAMPLE / "initial.trec"
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write two rankings, one with timings of failed queries, and return the folder."""
+    lines = FIRST.read_text().splitlines()
+    queries = list(dict.fromkeys(line.split()[0] for line in lines))
+    for name, step in (("one", 2), ("two", 3)):
+        rows = []
+        for query in queries:
+            docs = [line.split()[2] for line in lines if line.split()[0] == query]
+            order = [*docs[::step], *(doc for doc in docs if doc not in docs[::step])]
+            rows += [f"{query} Q0 {doc} {at} {-at} {name}" for at, doc in enumerate(order, 1)]
+        (tmp_path / f"{name}.trec").write_text("\n".join(rows))
+    times = [
+        {"query_id": q, "state": "failed" if at % 9 == 0 else "done", "reason": "", "latency_ms": 5}
+        for at, q in enumerate(queries)
+    ]
+    (tmp_path / "one.json").write_text(json.dumps(times))
+    return tmp_path
+
+
+@pytest.fixture
+def report(run, files):
+    """Write the report, and return its file."""
+    file = files / "r.html"
+    sides = ("--baseline", FIRST, "--challenger", files / "one.trec", files / "two.trec")
+    times = ("--timings", files / "one.json", files / "one.json")
+    assert run("report", "--qrels", QRELS, *sides, *times, "--out", file).code == 0
+    return file
+
+
+def inputs(files, *rankings, times=True):
+    named = [FIRST, *(files / f"{each}.trec" for each in rankings)]
+    timings = ("--timings", *[files / "one.json"] * len(rankings)) if times else ()
+    return ("--qrels", QRELS, "--run", *named, *timings)
+
+
+def test_a_report_is_checked_against_its_files(run, files, report):
+    found = run("verify", report, *inputs(files, "two", "one"))
+    assert found.code == 0, found.out
+    assert found.out.splitlines()[-1].startswith("PASSED (")
+    assert not by_docs(report.read_bytes(), files)
+    shown = run("verify", report, *inputs(files, "one", "two"), "--json").json
+    assert shown["passed"]
+    assert all(each["ok"] for each in shown["checks"])
+    assert any("latency" in each for each in shown["not_covered"])
+
+
+def test_other_files_are_refused(run, files, report):
+    for lacking in (inputs(files, "one"), inputs(files, "one", "two", times=False)):
+        found = run("verify", report, *lacking)
+        assert found.code == 1
+        assert re.search("^refused  ranking of .*: no file has this ranking", found.out, re.M)
+    labels = files / "labels.tsv"
+    text = QRELS.read_text()
+    labels.write_text(text[: text.rindex("\n", 0, -1)])
+    other = [labels if each == QRELS else each for each in inputs(files, "one", "two")]
+    assert "refused  labels" in run("verify", report, *other).out
+
+
+@pytest.mark.parametrize("new_hash", [False, True])
+def test_a_changed_number_on_the_page_is_refused(run, files, report, new_hash):
+    content, document = certificate.opened(report.read_bytes())
+    shown = content["numbers"]["ndcg@10"][1]["delta"][1].encode()
+    forged = document.replace(shown, b"+0.999")
+    if new_hash:
+        content = json.loads(
+            resealed(json.dumps(content | {"document": certificate.sha256(forged)}))
+        )
+    start, end = certificate.EMPTY.split("><")
+    text = certificate.canonical(content).replace(b"<", b"\\u003c")
+    report.write_bytes(
+        forged.replace(certificate.EMPTY.encode(), f"{start}>{text.decode()}<{end}".encode())
+    )
+    found = run("verify", report, *inputs(files, "one", "two"))
+    assert found.code == 1
+    wanted = "the leaderboard lacks" if new_hash else "refused  hash of the report"
+    assert wanted in found.out
+    assert by_docs(report.read_bytes(), files)
+
+
+def test_the_json_of_compare_is_checked(run, files):
+    file = files / "c.json"
+    sides = ("--baseline", FIRST, "--challenger", files / "one.trec", "-m", "ndcg@10,mrr@10")
+    found = run("compare", "--qrels", QRELS, *sides, "--correction", "bh", "--json")
+    file.write_text(found.out)
+    checked = run("verify", file, *inputs(files, "one", times=False))
+    assert checked.code == 0, checked.out
+    assert not by_docs(file.read_bytes(), files)
+    document = found.json
+    document["comparisons"][1]["delta"] += 0.001
+    file.write_text(json.dumps(document))
+    assert run("verify", file, *inputs(files, "one", times=False)).code == 1
+    assert by_docs(file.read_bytes(), files)
+
+
+def test_many_values_are_in_a_file(run, files, monkeypatch):
+    monkeypatch.setattr(certificate, "MOST_VALUES", 100)
+    file, values = files / "r.html", files / "values.json"
+    sides = ("--baseline", FIRST, "--challenger", files / "one.trec", "--preset", "decision")
+    assert run("report", "--qrels", QRELS, *sides, "--out", file).code == 0
+    assert certificate.opened(file.read_bytes())[0]["data"] is None
+    named = inputs(files, "one", times=False)
+    assert run("verify", file, *named, "--values", values).code == 0
+    assert by_docs(file.read_bytes(), files)
+    assert not by_docs(file.read_bytes(), files, values)
+
+
+def test_a_file_without_a_certificate_is_refused(run, files):
+    for name, text in (
+        ("a.html", "<main></main>"),
+        ("b.json", "{}"),
+        ("c.json", '{"certificate": []}'),
+    ):
+        (files / name).write_text(text)
+        found = run("verify", files / name, *inputs(files, "one", times=False))
+        assert found.code == 2
+        assert found.err.startswith("error: ")
+        assert by_docs((files / name).read_bytes(), files)
+    assert run("verify", files / "none.html", *inputs(files, "one", times=False)).code == 2
+
+
+def test_estimates_from_sampled_labels_are_named_as_not_covered(run, tmp_path):
+    rankings(tmp_path, 40)
+    plan(run, tmp_path)
+    file = tmp_path / "plan.jsonl"
+    run("label", "add", file, answers(tmp_path, next_pairs(run, file, 160)))
+    run("label", "status", file, "--out", tmp_path / "labels.csv")
+    labels, old, new = (tmp_path / name for name in ("labels.csv", "old.trec", "new.trec"))
+    sides = ("--qrels", labels, "--baseline", old, "--challenger", new)
+    assert run("report", *sides, "--out", tmp_path / "r.html").code == 0
+    found = run("verify", tmp_path / "r.html", "--qrels", labels, "--run", old, new)
+    assert "not covered: estimates from sampled labels" in found.out
+    assert found.code == 0, found.out
+
+
+def test_a_folder_is_read_like_files(run, files, report, tmp_path):
+    folder = tmp_path / "data"
+    shutil.copytree(SAMPLE, folder)
+    found = run(
+        *("verify", report, "--data", folder, "--run", files / "one.trec", files / "two.trec"),
+        *("--timings", files / "one.json", files / "one.json", "--first-stage", "initial"),
+    )
+    assert found.code == 0, found.out
