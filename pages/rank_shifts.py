@@ -1,10 +1,9 @@
-"""Page Rank shifts: movements of documents, agreement of systems, and when not to rerank."""
+"""Page Rank shifts: movements of documents, and agreement of systems."""
 
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.features.rank_shifts import page as rank_shifts_page
-from rankdash.features.rank_shifts import page_skipping
 from rankdash.kit.widgets import component, view
 from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.redraw import fold
@@ -46,11 +45,3 @@ if rank_shifts_page.flow(study, challenger).total:
         ":material/swap_vert:",
         lambda: rank_shifts_page.farthest(study, challenger),
     )
-component.when_seen(
-    study,
-    "shifts.skipping",
-    "",
-    900,
-    lambda study: page_skipping.draw(study, challenger),
-    challenger,
-)

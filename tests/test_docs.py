@@ -22,7 +22,7 @@ from rankdash.core.study import groups, history, labelling, latency
 from rankdash.core.study.reasons import reasons
 from rankdash.core.value import prices
 from rankdash.core.value.assumptions import ASSUMPTIONS
-from rankdash.features.rank_shifts import skipping
+from rankdash.features.policy import skipping
 from rankdash.kit.commands.rankings import MOST_ROWS
 from rankdash.kit.commands.registry import COMMANDS
 from tests import notebooks

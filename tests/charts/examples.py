@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.measured import Level
 from rankdash.core.data.ranking import Reading
 from rankdash.core.study.latency import ecdf, fit, on_target, summarize
@@ -22,12 +21,11 @@ from rankdash.features.cost.charts_worth import Lines, Need
 from rankdash.features.history import charts as history_charts
 from rankdash.features.latency import charts as latency_charts
 from rankdash.features.latency import charts_load
+from rankdash.features.policy.skipping import by_margin
 from rankdash.features.queries.ladder import Ladder
 from rankdash.features.rank_shifts.shifts import BINS, STEPS, UNRANKED, Flow, Moves, flow
 from rankdash.features.rank_shifts.shifts import move_sizes as sizes_of
 from rankdash.features.rank_shifts.shifts import transitions as counts_of
-from rankdash.features.rank_shifts.skipping import by_margin, rules_on
-from rankdash.features.rank_shifts.skipping import skipping as skips
 from rankdash.kit.drawing import frontier, style
 from rankdash.kit.drawing.draw import Drawing
 from tests.sets import ROOT
@@ -206,16 +204,6 @@ def cost() -> dict[str, dict[str, Case]]:
                 costs={"a": [1.0, 1.0, 1.0], "b": [0.1, 2.0, 5.0]},
             ),
         },
-        "depth": {
-            "hostile": of(table=DEPTHS, marks={"best": 10}, latency=[0, 9, 90], cost=[0, 1, 2]),
-            "both marks on one depth": of(
-                table=DEPTHS,
-                marks={"best": 10, "enough": 10},
-                latency=[0, 40, 200],
-                cost=[0, 0.5, 2.0],
-            ),
-            "not measured": of(table=DEPTHS, marks={}, latency=[0.0, nan, nan]),
-        },
     }
 
 
@@ -224,6 +212,12 @@ def cost() -> dict[str, dict[str, Case]]:
 LIMITS = pd.DataFrame(
     [(4.0, 0.5, 0.4, 0.6, 1.0), (20.0, 0.56, nan, nan, 0.4), (300.0, 0.6, 0.5, 0.7, 0.0)],
     columns=["ms", "mean", "low", "high", "late"],
+)
+
+
+SKIPPED = pd.DataFrame(
+    [(0.0, 0.6, 0.6, 0.6, 0.6), (0.4, 0.599, 0.596, 0.602, 0.56), (1.0, 0.5, 0.4, 0.55, 0.5)],
+    columns=["share", "mean", "low", "high", "random"],
 )
 
 
@@ -241,6 +235,10 @@ def policy() -> dict[str, dict[str, Case]]:
             "a share below, on a log axis, the chosen between two rows": by_time
             | of(marks={"target": 500.0}, chosen=77.0, scale="log"),
             "linear": by_time | of(chosen=20.0),
+            "beside chance and the tolerance": of(
+                table=SKIPPED, x="share", title="share", other="random", other_title="random",
+                lines={"loss": 0.51}, marks={"most": 0.5},
+            ),
         }
     }  # fmt: skip
 
@@ -394,10 +392,6 @@ def margined(n: int, share: float = 1.0) -> Case:
     )
 
 
-SKIPPED = pd.DataFrame(
-    {"threshold": [np.inf, 0.5, 0.1], "share": [0.0, 0.4, 1.0], "change": [0.0, -0.001, -0.1]}
-    | {"low": [0.0, -0.004, -0.2], "high": [0.0, 0.002, -0.05], "random": [0.0, -0.04, -0.1]}
-)
 AGREED = pd.DataFrame(
     [
         ("a", "b", 9, 0.6, 0.5, 0.7, 0.8, 0.75, 0.82),
@@ -453,12 +447,9 @@ def ranks() -> dict[str, dict[str, Case]]:
     sides = of(before=SIDES[0], after=SIDES[1])
     plain = of(before="A", after="B")
     margin = pd.Series({f"q{n}": (n * 7 % 10_000) / 10_000 for n in range(10_000)})
-    made: dict[str, dict[str, Case]] = {"margins": {}, "skipping": {}}
+    made: dict[str, dict[str, Case]] = {"margins": {}}
     for name, n in (("hostile, few", 60), ("hostile, 10,000", 10_000)):
         pairs = made_pairs(n)
-        found = skips(rules_on(pairs, margin, StatisticsSettings(resamples=200)), 0.05)
-        chosen = found.curve["threshold"].iloc[3]
-        made["skipping"][name] = of(curve=found.curve, tolerance=found.tolerance, chosen=chosen)
         drawn = of(pairs=pairs, margin=margin, means=by_margin(pairs, margin), threshold=0.5)
         made["margins"][name] = of(names={"q7": HOSTILE}, **drawn)
     made["margins"] |= {
@@ -466,11 +457,6 @@ def ranks() -> dict[str, dict[str, Case]]:
         "a wider tie band": of(**margined(6), tie_band=0.15),
         "many are gathered": margined(9000),
         "no margins": margined(4, nan),
-    }
-    skipped = of(tolerance=0.005, level=0.9)
-    made["skipping"] |= {
-        "beside chance and the tolerance": of(curve=SKIPPED, chosen=0.5, **skipped),
-        "no intervals": of(curve=SKIPPED.assign(low=nan, high=nan), **skipped),
     }
     ladders = {
         "every document, hostile": of(

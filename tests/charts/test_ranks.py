@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
+from rankdash.features.policy import charts_skipping
 from rankdash.features.queries import charts_ladder
 from rankdash.features.queries.ladder import Ladder
 from rankdash.features.rank_shifts import charts as rank_shifts_charts
-from rankdash.features.rank_shifts import charts_skipping
 from rankdash.kit.drawing import style
 from tests.approved import table
 from tests.charts.examples import counts, margined, moves, wide

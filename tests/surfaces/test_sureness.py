@@ -18,7 +18,7 @@ from rankdash.core.value.payoff import Amount
 from rankdash.core.value.prices import Price, shipped
 from rankdash.core.words import costs as cost_words
 from rankdash.features.gate.gate import Condition, decide
-from rankdash.features.rank_shifts import study as rank_shifts_study
+from rankdash.features.policy.skipping import skipping
 from rankdash.features.report.decision import decision
 from rankdash.kit.html.tables import qrels_bytes, run_bytes
 from tests.study.best_or_worst import best_or_worst
@@ -114,7 +114,7 @@ def test_all_parts_agree_on_a_borderline_comparison(name):
     assert (curve.enough > 0) == bool(curve.table["gain_proven"].any())
 
     # Skipping every query reverses the sign of the change; 0 has none.
-    found = rank_shifts_study.skipping(study, system, "first", 1, 0.01)
+    found = skipping(study, system, "first", 1, 0.01)
     all_skipped = found.curve.iloc[-1][["high", "low"]].to_numpy(dtype=float)
     assert row["delta"] == 0 or (-all_skipped).tolist() == pytest.approx(ends, nan_ok=True)
     assert labelling.first_stage_kind(study, system) == kind

@@ -49,7 +49,6 @@ from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import markdown_safe, name_rows
 
 _PARTS = "cost.parts"
-_OF_MEANS = ("depth", "simple")
 
 
 def _examples(choice: study_costs.Choice) -> None:
@@ -168,7 +167,6 @@ def _parts(
             _p("heading", "Break-even"),
             lambda: page_sensitivity.where_it_pays(choice, assumed),
         ),
-        "depth": (_("Reranking depth"), lambda: page_sensitivity.depths(study, choice)),
         "units": (_("Billing units"), lambda: draw_units(study, choice, prices)),
         "scenarios": (
             _p("heading", "Scenarios"),
@@ -185,8 +183,8 @@ def _parts(
         "prices": (_p("heading", "Prices"), lambda: page_inputs.edit_prices(prices)),
     }
     if only_estimates(study):
-        # Depth and ROI calculator need means over the labels, which sampled labels do not have.
-        parts = {name: parts[name] for name in parts if name not in _OF_MEANS}
+        # The ROI calculator needs means over the labels, which sampled labels do not have.
+        del parts["simple"]
     part = pickers.pick_one(
         "part",
         list(parts),

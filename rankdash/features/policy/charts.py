@@ -64,6 +64,8 @@ def quality(
     chosen: float | None = None,
     share: str = "",
     share_title: str = "",
+    other: str = "",
+    other_title: str = "",
     scale: Literal["linear", "log", "even"] = "linear",
     written: Callable[[float], str] = number,
     hover: Sequence[str] = (),
@@ -73,8 +75,9 @@ def quality(
     table: one row for each setting, ascending: the columns `x`, mean, low, high and `share`. Empty
         cells are omitted. metric: its title. title: of the horizontal axis. lines: label → metric
         of a reference, such as the first stage. marks: label → setting, such as a target. chosen:
-        the user's setting. share, share_title: a column from 0 to 1, and its name. scale: "even"
-        spaces the rows evenly. written: formats a setting. hover: more text for each row.
+        the user's setting. share, share_title: a column from 0 to 1, and its name. other,
+        other_title: a column with the metric of another method, and its name. scale: "even" spaces
+        the rows evenly. written: formats a setting. hover: more text for each row.
     """
     settings = table[x].astype(float).tolist()
     place = _placed(settings, scale)
@@ -82,7 +85,9 @@ def quality(
     mean = table["mean"].tolist()
     known = table["low"].notna() & table["high"].notna()
     low, high = table.loc[known, "low"].tolist(), table.loc[known, "high"].tolist()
-    reach = style.reach([*mean, *low, *high, *lines.values()], 0.06, 0.01)
+    reach = style.reach(
+        [*mean, *low, *high, *lines.values(), *(table[other] if other else ())], 0.06, 0.01
+    )
     top = [0.36, 1.0] if share else [0.0, 1.0]
     height = _HEIGHT + _PANEL * bool(share)
     more = [f"<br>{text}" for text in hover] or [""] * len(xs)
@@ -107,6 +112,9 @@ def quality(
             ],
         ),
     ]  # fmt: skip
+    if other:
+        dotted = {"color": style.FIRST_STAGE, "width": 2, "dash": "dot"}
+        traces.append(draw.scatter(xs, table[other].tolist(), "lines", line=dotted))
     if chosen in settings:
         ring = draw.marker(ink.text, "circle-open", 16)
         traces.append(draw.scatter([place(chosen)], [mean[settings.index(chosen)]], "markers",
@@ -127,8 +135,9 @@ def quality(
         )
     flagged = _marked(marks, chosen)
     uprights, labels = _flags(flagged, chosen, place, xs, height, scale, written, ink)
+    ends = {**lines, **({other_title: table[other].iloc[-1]} if other else {})}
     names, margin = draw.end_labels(
-        [(name, style.FIRST_STAGE, value) for name, value in lines.items()],
+        [(name, style.FIRST_STAGE, value) for name, value in ends.items()],
         (reach[0], reach[1]),
         height * (top[1] - top[0]) - 60,
         ink,

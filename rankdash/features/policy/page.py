@@ -11,7 +11,13 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.features.policy import page_deadline, page_floor, page_policy
+from rankdash.features.policy import (
+    page_deadline,
+    page_depth,
+    page_floor,
+    page_policy,
+    page_skipping,
+)
 from rankdash.kit.widgets import pickers
 
 Show = Callable[[Study, str], None]
@@ -20,9 +26,11 @@ Show = Callable[[Study, str], None]
 def sections() -> dict[str, tuple[str, Show]]:
     """Return section → its title, and the function that draws it for a reranker."""
     return {
+        "policy": (_("The policy"), page_policy.show),
+        "depth": (_p("heading", "Depth"), page_depth.show),
+        "skip": (_p("heading", "Skip"), page_skipping.show),
         "deadline": (_p("heading", "Deadline"), page_deadline.show),
         "floor": (_p("heading", "Floor"), page_floor.show),
-        "policy": (_("The policy"), page_policy.show),
     }
 
 

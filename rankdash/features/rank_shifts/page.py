@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import ngettext, number, paragraph, percent
+from rankdash.core.base.i18n import ngettext, number, paragraph
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study.study import Study
 from rankdash.features.rank_shifts import charts
@@ -343,12 +343,6 @@ def pair_line(study: Study, challenger: str) -> str:
     """Return "baseline → challenger" for a place that renders Markdown."""
     names = (view.safe_name(study, each) for each in (study.baseline, challenger))
     return " → ".join(names)
-
-
-def share(value: float) -> str:
-    """Return a share of the queries for a sentence, with a decimal near 0% and 100%: 0.4% is not
-    0%."""
-    return percent(value, 1 if 0 < value < 0.095 or 0.905 < value < 1 else 0)
 
 
 # How far the systems agree on the order of documents.

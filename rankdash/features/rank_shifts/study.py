@@ -1,4 +1,4 @@
-"""Rank shifts of a study: movements of documents, agreement of systems, and skipping of queries."""
+"""Rank shifts of a study: movements of documents, and agreement of systems."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ import pandas as pd
 
 from rankdash.core.study.cache import part
 from rankdash.core.study.study import Study
-from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.rank_shifts.agreement import agreement, pairwise
 from rankdash.features.rank_shifts.shifts import Flow, Moves, Pairing, pair, with_ties
 from rankdash.features.rank_shifts.shifts import flow as flow_of
 from rankdash.features.rank_shifts.shifts import move_sizes as move_sizes_of
 from rankdash.features.rank_shifts.shifts import moves as moves_of
 from rankdash.features.rank_shifts.shifts import transitions as transitions_of
-from rankdash.features.rank_shifts.skipping import Margin, RuleCosts, Skipping, by_margin, rules_on
-from rankdash.features.rank_shifts.skipping import margins as margins_of
-from rankdash.features.rank_shifts.skipping import skipping as skipping_of
 
 
 @part("labels", "baseline", "order", "threshold", limit="pairs")
@@ -64,36 +60,3 @@ def agreement_table(study: Study) -> pd.DataFrame:
     """Return the mean agreement of each two systems."""
     by_pair = {pair: agreements(study, *pair) for pair in combinations(study.chosen, 2)}
     return pairwise(by_pair, study.statistics)
-
-
-@part("texts")
-def margins(study: Study, system: str, k: int) -> pd.DataFrame:
-    """Return first and edge as from `skipping.margins`; the index is the query id."""
-    return margins_of(study.ranking(system), k).set_index("query_id")
-
-
-def against_first_stage(study: Study, challenger: str) -> pd.DataFrame:
-    """Return `Study.pairs` with the first stage in place of the baseline."""
-    return study.pairs_of(FIRST_STAGE, challenger, study.spec)
-
-
-@part("labels", "metric", "conventions")
-def change_by_margin(study: Study, challenger: str, margin: Margin, k: int) -> pd.DataFrame:
-    """Return the mean change of queries with about the same margin of the first stage, as from
-    `skipping.by_margin`. k: of the margin."""
-    gaps = margins(study, FIRST_STAGE, k)[margin]
-    return by_margin(against_first_stage(study, challenger), gaps)
-
-
-@part("labels", "metric", "conventions", "statistics")
-def skipping(study: Study, challenger: str, margin: Margin, k: int, tolerance: float) -> Skipping:
-    """Return the cost of skipping the challenger for queries with a large margin of the first
-    stage. k: of the margin. tolerance: as a share of the mean."""
-    return skipping_of(_rules(study, challenger, margin, k), tolerance)
-
-
-@part("labels", "metric", "conventions", "statistics")
-def _rules(study: Study, challenger: str, margin: Margin, k: int) -> RuleCosts:
-    pairs = against_first_stage(study, challenger)
-    gaps = margins(study, FIRST_STAGE, k)[margin]
-    return rules_on(pairs, gaps, study.rules(challenger), possible=study.measure.changes)

@@ -85,7 +85,6 @@ FIELDS: Mapping[str, str | None] = {
     "loss": f"{TOLERANCE:g}",
     "cell": None,
     "row": None,
-    "paid": None,
     **{each.name: f"{each.default:g}" for each in ASSUMPTIONS},
     **{each.name: key_of(each.default) for each in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)},
     "lang": None,

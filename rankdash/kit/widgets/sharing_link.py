@@ -192,7 +192,6 @@ def title(name: str) -> str:
         "loss": _("Acceptable loss, as a share of the mean"),
         "cell": _("Documents from one band of ranks to another"),
         "row": _p("field", "System"),
-        "paid": _("Reranking price per 1,000 searches"),
         "profile": _p("field", "Profile"),
         "lang": _p("field", "Language"),
         **{

@@ -414,7 +414,6 @@ def _parts() -> dict[str, tuple[tuple[str, str], ...]]:
         "rank_shifts": (
             (":material/grid_on:", _("how documents moved between ranks")),
             (":material/handshake:", _("how far the systems agree")),
-            (":material/fast_forward:", _("for which queries reranking can be skipped")),
         ),
         "latency": (
             (":material/timer:", _("the latency of a query: p50, p95 and p99")),

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.core.data.ranking import Ranking
-from rankdash.features.rank_shifts.skipping import by_margin, even, margins, near_ties
+from rankdash.features.policy.skipping import by_margin, even, near_ties
+from rankdash.features.policy.skipping import margins_of as margins
 from tests.results import results
 
 score = st.integers(-50, 50).map(float)

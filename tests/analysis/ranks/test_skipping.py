@@ -10,8 +10,14 @@ import pytest
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.statistics.inference import intervals
 from rankdash.core.study.labelling import TOLERANCE
-from rankdash.features.rank_shifts.skipping import FEWEST, FOLDS, Skipping, rules_on, saving
-from rankdash.features.rank_shifts.skipping import skipping as skipping_of
+from rankdash.features.policy.skipping import (
+    FEWEST,
+    FOLDS,
+    Skipping,
+    rule_within,
+    rules_on,
+    saving,
+)
 from tests.results import results
 
 SETTINGS = StatisticsSettings(resamples=1000)
@@ -31,7 +37,7 @@ def skipping(
     settings: StatisticsSettings,
     tolerance: float = TOLERANCE,
 ) -> Skipping:
-    return skipping_of(rules_on(pairs, margin, settings), tolerance)
+    return rule_within(rules_on(pairs, margin, settings), tolerance)
 
 
 def telling(n: int = 400, seed: int = 1) -> tuple[pd.DataFrame, "pd.Series[float]"]:

@@ -160,14 +160,9 @@ def without_interval(study, _options, choice, assumed):
     page_calculator.draw_scenarios(study, made, assumed)
 
 
-def depth_of_baseline(study, options, _choice, _assumed):
-    page_sensitivity.depths(study, options[0])
-
-
 PARTS = {
     "swings": lambda study, _o, choice, assumed: page_sensitivity.swings(study, choice, assumed),
     "map": lambda _s, _o, choice, assumed: page_sensitivity.where_it_pays(choice, assumed),
-    "depth": lambda study, _o, choice, _a: page_sensitivity.depths(study, choice),
     "units": lambda study, _o, choice, _a: cost_page.draw_units(
         study, choice, scenario.listed_prices()
     ),
@@ -187,9 +182,6 @@ SHOWN = {
     ("swings", "without a gain"): FEW,
     ("map", "without a value"): {"value_per_search": ""},
     ("map", "one assumption twice"): {"across": "elasticity"},
-    ("depth", "it is worse"): WORSE,
-    ("depth", "not proven"): SLIGHTLY,
-    ("depth", "too few queries"): FEW,
     ("units", "without texts"): {"of": "bare", "systems": ["bare"]},
     ("simple", "the gain is not known"): FEW,
     ("simple", "one quality is typed"): FEW | {"quality_before": "0.5"},
@@ -207,7 +199,6 @@ def test_each_part_of_the_page(sets, approved, lang):
         for (name, why), changed in SHOWN.items()
         if lang == "en" or why == "usual"
     }
-    found["depth: of the baseline"] = page_text(shown(sets, depth_of_baseline, lang=lang))
     found["a gain without an interval"] = page_text(shown(sets, without_interval, lang=lang))
     approved(f"pages/cost_parts.{lang}", table(found))
 

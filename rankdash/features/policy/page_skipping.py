@@ -19,65 +19,52 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
-from rankdash.core.study import labelling
+from rankdash.core.study import labelling, pricing
 from rankdash.core.study.labelling import TOLERANCE
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.features.rank_shifts import charts_skipping
-from rankdash.features.rank_shifts import study as rank_shifts_study
-from rankdash.features.rank_shifts.page import depth, share
-from rankdash.features.rank_shifts.skipping import (
+from rankdash.core.words.prices import money
+from rankdash.features.policy import charts, charts_skipping, page_choice
+from rankdash.features.policy.skipping import (
     FEWEST,
     FOLDS,
     MARGINS,
     NEAR_TIE,
     Margin,
     Skipping,
+    against_first_stage,
+    change_by_margin,
     even,
+    margins,
     near_ties,
+    rank_after,
     saving,
 )
+from rankdash.features.policy.skipping import skipping as skipping_of
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets import pickers, view
 from rankdash.kit.widgets.cache import shared
 from rankdash.kit.widgets.redraw import fold
+from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import name_safe, signed_cells
 
-_PRICE_WIDTH = 240
-_MOST_PAID = 1e9
 _TOLERANCES = ("0", "0.005", "0.01", "0.02", "0.05")
 
 
-def draw(study: Study, challenger: str) -> None:
-    st.subheader(_("When not to rerank"), anchor=False)
-    if challenger == FIRST_STAGE:
-        st.info(
-            _("If reranking is skipped, the first stage's ranking is used. Choose a reranker."),
-            icon=":material/info:",
-        )
-        return
-    if not study.dataset.labelled_queries:
-        st.info(
-            _("Labels are needed to measure the cost of skipping reranking."),
-            icon=":material/info:",
-        )
-        return
-    st.caption(
-        _(
-            "If the first stage separates its candidates clearly, a query may need no reranking. "
-            "The gap between two of its scores, as a share of its score range for that query, "
-            "measures this."
-        )
-    )
-    margin, tolerance, price = _controls(study)
+def show(study: Study, challenger: str) -> None:
+    """Draw which queries can skip the reranker, and what this costs and saves."""
+    top = st.container()
+    margin, tolerance, chosen = _controls(study)
     skipping = _skipping(study, challenger, margin, tolerance)
-    gaps = rank_shifts_study.margins(study, FIRST_STAGE, depth(study))[margin]
-    if skipping.n == 0:
-        st.info(_("No query has a metric value in both systems."), icon=":material/info:")
-        return
-    readout(study, challenger, skipping, gaps)
-    if skipping.rule is not None and skipping.holds:
-        savings(study, challenger, gaps, skipping.rule.threshold, price)
+    gaps = margins(study, FIRST_STAGE, rank_after(study))[margin]
+    with top:
+        if skipping.n == 0:
+            st.info(_("No query has a metric value in both systems."), icon=":material/info:")
+            return
+        readout(study, challenger, skipping, gaps)
+        if skipping.rule is not None and skipping.holds:
+            savings(study, challenger, gaps, skipping.rule.threshold)
+    shared(_cost, study, challenger, margin, tolerance, chosen)
     if skipping.no_margin:
         st.caption(
             ngettext(
@@ -86,33 +73,33 @@ def draw(study: Study, challenger: str) -> None:
                 skipping.no_margin,
             )
         )
-    points, cost = st.columns(2, gap="medium")
-    with points:
-        _points(study, challenger, margin, tolerance)
-    with cost:
-        shared(_cost, study, challenger, margin, tolerance)
+    fold(
+        _("Change by reranking against the margin"),
+        "policy.margins",
+        ":material/scatter_plot:",
+        lambda: _points(study, challenger, margin, tolerance),
+    )
     fold(
         _("Thresholds as a table"),
-        "shifts.thresholds",
+        "policy.thresholds",
         ":material/table:",
         lambda: _threshold_table(skipping),
     )
     fold(
         _("Near-ties, and predictive value of each margin"),
-        "shifts.near",
+        "policy.near",
         ":material/balance:",
         lambda: _near(study, challenger, tolerance),
     )
 
 
-def _controls(study: Study) -> tuple[Margin, float, float | None]:
+def _controls(study: Study) -> tuple[Margin, float, bool]:
     # They wrap in a narrow window.
     row = st.container(horizontal=True, vertical_alignment="bottom")
     kinds, losses = row.container(width="content"), row.container(width="content")
-    money = row.container(width=_PRICE_WIDTH)
-    k = depth(study)
+    k = rank_after(study)
     with kinds:
-        chosen = pickers.pick_one(
+        margin = pickers.pick_one(
             "margin",
             list(MARGINS),
             st.segmented_control,
@@ -120,6 +107,11 @@ def _controls(study: Study) -> tuple[Margin, float, float | None]:
             label=_("Margin of the first stage"),
             format_func=lambda name: margin_words(k)[name],
             required=True,
+            help=_(
+                "If the first stage separates its candidates clearly, a query may need no "
+                "reranking. The gap between two of its scores, as a share of its score range for "
+                "that query, measures this."
+            ),
         )
     with losses:
         loss = pickers.pick_one(
@@ -133,28 +125,9 @@ def _controls(study: Study) -> tuple[Margin, float, float | None]:
             ),
             required=True,
         )
-    price = pickers.pick_free(
-        "paid",
-        money.number_input,
-        amount,
-        lambda value: None if value is None else f"{value:.10g}",
-        label=_("Reranking price per 1,000 searches"),
-        min_value=0.0,
-        max_value=_MOST_PAID,
-        value=None,
-        placeholder=_("not set"),
-    )
-    margin: Margin = "edge" if chosen == "edge" else "first"
-    return margin, float(loss or TOLERANCE), price
-
-
-def amount(text: str | None) -> float | None:
-    """Return an amount of money from a text of the address; None if it is not valid."""
-    try:
-        amount = float(text or "")
-    except ValueError:
-        return None
-    return amount if 0 <= amount <= _MOST_PAID else None
+    with row.container(width="content"):
+        chosen = page_choice.in_policy("policy_skip", _("Skip these queries in the policy"))
+    return "edge" if margin == "edge" else "first", float(loss or TOLERANCE), chosen
 
 
 def margin_words(k: int) -> dict[str, str]:
@@ -165,14 +138,13 @@ def margin_words(k: int) -> dict[str, str]:
 
 
 def _skipping(study: Study, challenger: str, margin: Margin, tolerance: float) -> Skipping:
-    return rank_shifts_study.skipping(study, challenger, margin, depth(study), tolerance)
+    return skipping_of(study, challenger, margin, rank_after(study), tolerance)
 
 
 def _points(study: Study, challenger: str, margin: Margin, tolerance: float) -> None:
-    st.markdown(_("**Change by reranking against the margin**"))
     figure, alt = shared(_change_by_margin, study, challenger, margin, tolerance)
     event = widgets_charts.show(
-        figure, alt=alt, key=f"shifts.margins.{challenger}", on_select="rerun"
+        figure, alt=alt, key=f"policy.margins.{challenger}", on_select="rerun"
     )
     st.caption(_("Click a point to open its query."))
     picked = [
@@ -187,9 +159,9 @@ def _change_by_margin(
 ) -> tuple[Any, str]:
     skipping = _skipping(study, challenger, margin, tolerance)
     chart = charts_skipping.margins_chart(
-        rank_shifts_study.against_first_stage(study, challenger),
-        rank_shifts_study.margins(study, FIRST_STAGE, depth(study))[margin],
-        rank_shifts_study.change_by_margin(study, challenger, margin, depth(study)),
+        against_first_stage(study, challenger),
+        margins(study, FIRST_STAGE, rank_after(study))[margin],
+        change_by_margin(study, challenger, margin, rank_after(study)),
         study.measure.title,
         threshold=skipping.rule.threshold if skipping.rule else None,
         tie_band=study.statistics.tie_band,
@@ -198,19 +170,32 @@ def _change_by_margin(
     return widgets_charts.drawn(chart)
 
 
-def _cost(study: Study, challenger: str, margin: Margin, tolerance: float) -> None:
-    skipping = _skipping(study, challenger, margin, tolerance)
-    st.markdown(_("**Cost of skipping**"))
-    title = study.measure.title
+def _cost(study: Study, challenger: str, margin: Margin, tolerance: float, chosen: bool) -> None:
+    found = _skipping(study, challenger, margin, tolerance)
+    curve = found.curve.assign(
+        low=found.reranked + found.curve["low"],
+        high=found.reranked + found.curve["high"],
+        random=found.reranked + found.curve["random"],
+    )
+    mark = {} if found.rule is None else {_("largest share within this loss"): found.rule.share}
     widgets_charts.draw(
-        charts_skipping.skipping_chart(
-            skipping.curve,
-            title,
-            skipping.tolerance,
-            chosen=skipping.rule.threshold if skipping.rule else None,
-            level=study.statistics.level,
+        charts.quality(
+            curve,
+            study.measure.title,
+            x="share",
+            title=_("share of queries not reranked"),
+            lines={_("acceptable loss"): found.reranked - found.tolerance},
+            marks={} if chosen else mark,
+            chosen=found.rule.share if chosen and found.rule is not None else None,
+            other="random",
+            other_title=_("picked at random"),
+            written=percent,
+            hover=[
+                "" if math.isinf(threshold) else _("margin of at least {n}", n=number(threshold))
+                for threshold in curve["threshold"]
+            ],
         ),
-        key="shifts.skipping",
+        key="policy.skipping",
     )
 
 
@@ -247,11 +232,11 @@ def _threshold_table(skipping: Skipping) -> None:
 
 def _near(study: Study, challenger: str, tolerance: float) -> None:
     """Draw near-ties of each system, and the predictive value of each margin of the first stage."""
-    k = depth(study)
+    k = rank_after(study)
     words = margin_words(k)
     rows = []
     for system in dict.fromkeys((FIRST_STAGE, *study.chosen)):
-        table = near_ties(rank_shifts_study.margins(study, system, k).reset_index())
+        table = near_ties(margins(study, system, k).reset_index())
         name = study.systems[system].name
         rows += [{"system": name, **row} for row in table.to_dict("records")]
     frame = pd.DataFrame(rows)
@@ -421,9 +406,7 @@ def readout(study: Study, challenger: str, skipping: Skipping, gaps: pd.Series[f
     )
 
 
-def savings(
-    study: Study, challenger: str, gaps: pd.Series[float], threshold: float, price: float | None
-) -> None:
+def savings(study: Study, challenger: str, gaps: pd.Series[float], threshold: float) -> None:
     """Draw the savings of the rule in calls, time and money."""
     run = study.run(challenger)
     saved = None if run is None else saving(run.queries, gaps, threshold)
@@ -452,12 +435,20 @@ def savings(
         )
     else:
         sentences.append(_("The latency was not measured."))
+    bill = pricing.bill(study, challenger)
+    price = None if bill is None or bill.unset else bill.per_thousand
     if price is not None:
         sentences.append(
             _(
                 "1,000 searches cost {left} instead of {price}.",
-                left=number(price * (1 - saved.share), 4),
-                price=number(price, 4),
+                left=money(price * (1 - saved.share), currency()),
+                price=money(price, currency()),
             )
         )
     st.markdown(paragraph(sentences))
+
+
+def share(value: float) -> str:
+    """Return a share of the queries for a sentence, with a decimal near 0% and 100%: 0.4% is not
+    0%."""
+    return percent(value, 1 if 0 < value < 0.095 or 0.905 < value < 1 else 0)

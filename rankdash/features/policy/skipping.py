@@ -18,7 +18,10 @@ from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.statistics.inference import intervals, p_values
+from rankdash.core.study.cache import part
 from rankdash.core.study.labelling import TOLERANCE
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
 
 Flags = npt.NDArray[np.bool_]
 
@@ -176,7 +179,7 @@ def rules_on(
     )
 
 
-def skipping(rules: RuleCosts, tolerance: float = TOLERANCE) -> Skipping:
+def rule_within(rules: RuleCosts, tolerance: float = TOLERANCE) -> Skipping:
     """Return the rule to skip by. tolerance: as a share of the mean of reranking everything."""
     limit = tolerance * rules.reranked
     enough = rules.n >= FEWEST
@@ -336,7 +339,7 @@ NEAR_TIE = 0.01
 """The largest gap, as a share of the score range, that counts as a near-tie."""
 
 
-def margins(ranking: Ranking, k: int) -> pd.DataFrame:
+def margins_of(ranking: Ranking, k: int) -> pd.DataFrame:
     """Return one row for each query: query_id, first (the gap between ranks 1 and 2), edge (between
     ranks k and k + 1), each 0 to 1; NaN if the list is too short. Documents without a score do not
     count."""
@@ -416,3 +419,44 @@ def _share(gap: Floats, span: Floats) -> Floats:
     result = np.where(np.isnan(gap), np.nan, 0.0)
     np.divide(gap, span, out=result, where=span > 0)
     return result
+
+
+# Skipping in a study: the first stage against a challenger.
+
+
+def rank_after(study: Study) -> int:
+    """Return the last rank that counts: the cutoff, or 10 without one."""
+    return study.cutoff or 10
+
+
+@part("texts")
+def margins(study: Study, system: str, k: int) -> pd.DataFrame:
+    """Return first and edge as from `margins_of`; the index is the query id."""
+    return margins_of(study.ranking(system), k).set_index("query_id")
+
+
+def against_first_stage(study: Study, challenger: str) -> pd.DataFrame:
+    """Return `Study.pairs` with the first stage in place of the baseline."""
+    return study.pairs_of(FIRST_STAGE, challenger, study.spec)
+
+
+@part("labels", "metric", "conventions")
+def change_by_margin(study: Study, challenger: str, margin: Margin, k: int) -> pd.DataFrame:
+    """Return the mean change of queries with about the same margin of the first stage, as from
+    `by_margin`. k: of the margin."""
+    gaps = margins(study, FIRST_STAGE, k)[margin]
+    return by_margin(against_first_stage(study, challenger), gaps)
+
+
+@part("labels", "metric", "conventions", "statistics")
+def skipping(study: Study, challenger: str, margin: Margin, k: int, tolerance: float) -> Skipping:
+    """Return the cost of skipping the challenger for queries with a large margin of the first
+    stage. k: of the margin. tolerance: as a share of the mean."""
+    return rule_within(_rules(study, challenger, margin, k), tolerance)
+
+
+@part("labels", "metric", "conventions", "statistics")
+def _rules(study: Study, challenger: str, margin: Margin, k: int) -> RuleCosts:
+    pairs = against_first_stage(study, challenger)
+    gaps = margins(study, FIRST_STAGE, k)[margin]
+    return rules_on(pairs, gaps, study.rules(challenger), possible=study.measure.changes)
