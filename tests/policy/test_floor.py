@@ -236,6 +236,9 @@ def test_a_fingerprint_changes_with_the_weights_the_settings_and_the_kind():
         file,
     ]
     assert len({fingerprint(each) for each in (run, *others)}) == 5
+    recorded = replace(run, machine={"fingerprint": "a"})
+    assert fingerprint(recorded) == fingerprint(replace(recorded, settings={"device": "cpu"}))
+    assert fingerprint(recorded) != fingerprint(replace(run, machine={"fingerprint": "b"}))
     assert fingerprint(replace(run, name="other", id="other")) == fingerprint(run)
 
 

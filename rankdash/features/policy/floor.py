@@ -454,10 +454,12 @@ def _same(keys: npt.NDArray[np.generic], scores: Floats) -> bool:
 
 
 def fingerprint(run: Run) -> str:
-    """Return a hash of everything recorded about the reranker that can change its scores: kind,
-    settings and weights. For a ranking from a file, a hash of the ranking."""
+    """Return a hash of everything recorded about the reranker that can change its scores: its kind,
+    and its own fingerprint, which local models record, or else its settings. For a ranking from a
+    file, a hash of the ranking."""
     if run.reranker == Precomputed.name:
         return run.id
-    weights = str(run.machine.get("model_sha256", ""))
-    parts = (run.reranker, repr(sorted(run.settings.items())), weights)
+    weights = run.machine.get("model_sha256", "")
+    recorded = run.machine.get("fingerprint") or (*sorted(run.settings.items()), weights)
+    parts = (run.reranker, repr(recorded))
     return digest(each.encode("utf-8", "surrogatepass") for each in parts)

@@ -155,41 +155,43 @@ def _share(share: Share, level: str) -> str:
 
 
 def _method(study: Study, found: Floor, choice: FloorChoice) -> str:
-    unanswerable = int((~np.isnan(found.unanswerable)).sum())
-    low, high = np.quantile(choice.lost_by_split, [0.05, 0.95])
-    return paragraph(
-        [
+    """Return how the floor was chosen and checked, and its validity."""
+    sentences = [
+        _(
+            "Conformal risk control: the threshold is chosen on a random half of the {n} "
+            "answerable queries and applied to the other half, {splits} times (seed {seed}).",
+            n=number(found.answerable, 0),
+            splits=number(SPLITS, 0),
+            seed=study.statistics.seed,
+        )
+    ]
+    if math.isfinite(choice.score):
+        low, high = np.quantile(choice.lost_by_split, [0.05, 0.95])
+        sentences.append(
             _(
-                "Conformal risk control: the threshold is chosen on a random half of the {n} "
-                "answerable queries and applied to the other half, {splits} times (seed {seed}); "
-                "90% of the halves lose {low} to {high}.",
-                n=number(found.answerable, 0),
-                splits=number(SPLITS, 0),
-                seed=study.statistics.seed,
+                "In 90% of these halves, {low} to {high} of the queries are lost.",
                 low=percent(low, 1),
                 high=percent(high, 1),
-            ),
-            *(
-                [
-                    ngettext(
-                        "Of {n} query whose labels are all not relevant, {share} have an empty "
-                        "list.",
-                        "Of {n} queries whose labels are all not relevant, {share} have an empty "
-                        "list.",
-                        unanswerable,
-                        share=share_percent(choice.unanswerable.mean),
-                    )
-                ]
-                if unanswerable
-                else []
-            ),
-            _(
-                "A floor is valid only for this model and these settings (fingerprint "
-                "`{fingerprint}`).",
-                fingerprint=found.fingerprint,
-            ),
-        ]
+            )
+        )
+    unanswerable = int((~np.isnan(found.unanswerable)).sum())
+    if unanswerable:
+        sentences.append(
+            ngettext(
+                "Of {n} query whose labels are all not relevant, {share} have an empty list.",
+                "Of {n} queries whose labels are all not relevant, {share} have an empty list.",
+                unanswerable,
+                share=share_percent(choice.unanswerable.mean),
+            )
+        )
+    sentences.append(
+        _(
+            "A floor is valid only for this model and these settings (fingerprint "
+            "`{fingerprint}`).",
+            fingerprint=found.fingerprint,
+        )
     )
+    return paragraph(sentences)
 
 
 def _effect(row: dict[Hashable, Any]) -> str:

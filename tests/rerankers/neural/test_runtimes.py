@@ -48,7 +48,7 @@ def test_a_runtime_ranks_as_pytorch_does(name, cross_folder, reference):
     reranker = prepared("cross-encoder", cross_folder, runtime=name)
     found = scores(reranker)
     told = reranker.details()
-    assert told["runtime"] == name
+    assert (told["runtime"], told["fingerprint"]) == (name, reranker.fingerprint())
     if runtimes.KINDS[name].exact:
         np.testing.assert_allclose(found, reference, atol=1e-5)
         assert [np.argsort(row).tolist() for row in found] == [

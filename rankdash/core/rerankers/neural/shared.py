@@ -196,13 +196,15 @@ class NeuralReranker:
         raise NotImplementedError
 
     def details(self) -> dict[str, object]:
-        """Return what to store with a run besides its settings: runtime and device, the source of
-        packaged weights, and the agreement of an approximate runtime with an exact one on pairs of
-        this run."""
+        """Return what to store with a run besides its settings: fingerprint, runtime and device,
+        the source of packaged weights, and the agreement of an approximate runtime with an exact
+        one on pairs of this run."""
+        prepared = {"fingerprint": self._fingerprint} if self._fingerprint else {}
         if self._opened is None:
-            return self._more
+            return {**prepared, **self._more}
         packaged_model = packaged.in_use(str(self.settings["model"]))
         details = {
+            **prepared,
             **self._opened.details(),
             **self._more,
             **(packaged_model.provenance if packaged_model else {}),
