@@ -7,9 +7,11 @@ import shutil
 import pytest
 
 from rankdash.core.study import certificate
+from rankdash.features.report import report as reports
+from rankdash.features.report import report_zip
 from tests.cli.drawn import answers, next_pairs, plan, rankings
 from tests.sets import SAMPLE
-from tests.study.certified import by_docs, resealed
+from tests.study.certified import SETTINGS, by_docs, resealed, study_of
 
 QRELS, FIRST = SAMPLE / "qrels.tsv", SAMPLE / "initial.trec"
 
@@ -147,6 +149,25 @@ def test_estimates_from_sampled_labels_are_named_as_not_covered(run, tmp_path):
     found = run("verify", tmp_path / "r.html", "--qrels", labels, "--run", old, new)
     assert "not covered: estimates from sampled labels" in found.out
     assert found.code == 0, found.out
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_report_of_the_dashboard_is_checked_with_the_files_of_its_zip(run, tmp_path, language):
+    study = study_of("helpcentre", 3, SETTINGS[0])
+    for part in (*report_zip.trec_files(study), *report_zip.lost_files(study)):
+        file = tmp_path / part.name
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(part.make())
+    made, trec = tmp_path / "r.html", tmp_path / "trec"
+    made.write_bytes(reports.html(study, reports.Front(language=language)))
+    rankings = sorted(trec.glob("*.run"), reverse=True)
+    (lost,) = trec.glob("*.csv")
+    # The baseline is last: it has no timings.
+    named = ("--qrels", trec / "qrels.txt", "--run", rankings[-1], *rankings[:-1])
+    found = run("verify", made, *named, "--timings", lost)
+    assert found.code == 0, found.out
+    assert "printed verdict on" in found.out
+    assert not by_docs(made.read_bytes(), tmp_path)
 
 
 def test_a_folder_is_read_like_files(run, files, report, tmp_path):

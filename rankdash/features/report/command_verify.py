@@ -22,6 +22,7 @@ from rankdash.core.study.certificate import MOST_BYTES, Check
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.words.verdicts import sentence
+from rankdash.features.report.decision import hit_counts
 from rankdash.kit.commands.arguments import (
     DONE,
     INCOMPLETE,
@@ -175,10 +176,21 @@ def printed_checks(content: Mapping[str, Any], document: str, study: Study) -> I
         language = re.search(r'<html lang="([^"]*)">', document)
         code = language[1] if language and language[1] in LANGUAGES else "en"
         with speaking(code):
-            verdict = study.comparison.verdict(best, study.spec, study.names)
-            text = html_safe(sentence(verdict))
-        reason = "" if text in document else f"the report lacks: {text}"
+            lacking = [each for each in _sentences(study, best) if html_safe(each) not in document]
+        reason = f"the report lacks: {' '.join(lacking)}" if lacking else ""
         yield Check(f"printed verdict on {study.name(best)}", reason)
+
+
+def _sentences(study: Study, best: str) -> list[str]:
+    """Return the sentences of the decision that have numbers of the certificate."""
+    # Loading all charts takes long.
+    from rankdash.features.report import report_sections, words
+
+    hits = hit_counts(study, best)
+    verdict = sentence(study.comparison.verdict(best, study.spec, study.names))
+    if hits is None or not study.measures_quality:
+        return [verdict]
+    return [verdict, words.hits(hits), report_sections.sureness(study, hits.change)]
 
 
 def _json_check(content: Mapping[str, Any], document: Mapping[str, Any]) -> Check:

@@ -134,7 +134,7 @@ def decision(study: Study, challenger: str) -> Decision:
         challenger=challenger,
         row=study.comparison.row(challenger, study.spec),
         headline=headline(study, challenger),
-        hits=_hits(study, challenger),
+        hits=hit_counts(study, challenger),
         worst=None if hurt.empty else hurt.nsmallest(1, "delta", keep="first").iloc[0],
         groups=_without_gain(study, challenger),
         unlabelled=_unlabelled(study, challenger),
@@ -176,7 +176,8 @@ def _unlabelled(study: Study, challenger: str) -> int:
     return int(np.isnan(pool.aligned(study.dataset.qrels)).sum())
 
 
-def _hits(study: Study, challenger: str) -> HitCounts | None:
+def hit_counts(study: Study, challenger: str) -> HitCounts | None:
+    """Return the counts of a challenger; None if no query has a value."""
     row = hits(study, challenger)
     n = int(row["paired"])
     if not n:

@@ -27,7 +27,9 @@ from rankdash.core.base.text import html_safe
 from rankdash.core.metrics import parse_measure
 from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study import latency, leaderboard
+from rankdash.core.study.costs import hit_title
 from rankdash.core.study.judged import headline, verdicts
+from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words import costs as cost_words
 from rankdash.core.words import prices
@@ -227,7 +229,7 @@ def _found(draft: Draft, best_decision: Decision) -> str:
     verdict = study.comparison.verdict(best_decision.challenger, study.spec, study.names)
     found = [sentence(verdict)]
     if hits is not None and study.measures_quality:
-        counts = [words.hits(hits), _sureness(draft, hits.change)]
+        counts = [words.hits(hits), sureness(study, hits.change)]
         proven = hits.change["verdict"] in PROVEN
         found = [*counts, *found] if proven else [*found, *counts]
     out = excluded_text(study.comparison.excluded(best_decision.challenger, study.spec))
@@ -250,10 +252,9 @@ def _judged(draft: Draft, challenger: str) -> list[str]:
     return [statement, *warnings, prose(without_judge(), "muted")]
 
 
-def _sureness(draft: Draft, row: pd.Series) -> str:
+def sureness(study: Study, row: pd.Series) -> str:
     """Return the change of the hit rate as a sentence, with interval, p-value and verdict."""
-    study = draft.study
-    title = draft.context.hit
+    title = hit_title(study)
     if not math.isfinite(row["delta_low"]):
         return _("{part}: {value}", part=title, value=chip(str(row["verdict"])))
     return _(

@@ -84,7 +84,7 @@ def bundle(
     """
     packed, named = _Packed(), english(study)
     with speaking("en"):
-        made_of = (tables, money_files, trec_files, training_files)
+        made_of = (tables, money_files, trec_files, lost_files, training_files)
         for part in (*first, *(part for files in made_of for part in files(named))):
             try:
                 packed.add(part.name, part.what, part.make())
@@ -162,6 +162,28 @@ def trec_files(study: Study) -> list[ZipPart]:
             for system in study.chosen
         ),
     ]
+
+
+def lost_files(study: Study) -> list[ZipPart]:
+    """Return the queries without a result of each system that has any, as `verify --timings`
+    reads them."""
+    return [
+        ZipPart(
+            f"trec/{_numbered(study, system)}.csv",
+            _("The queries of {name} without a result.", name=study.name(system)),
+            partial(_lost, study, system),
+        )
+        for system in study.chosen
+        if study.excluded(system)
+    ]
+
+
+def _lost(study: Study, system: str) -> bytes:
+    rows = [
+        {"query_id": query, "state": state, "reason": "", "latency_ms": None}
+        for query, state in study.excluded(system).items()
+    ]
+    return csv_bytes(pd.DataFrame(rows))
 
 
 def training_files(study: Study) -> list[ZipPart]:
