@@ -142,7 +142,9 @@ def parts() -> Iterator[tuple[str, Callable[..., Any], list[str]]]:
     the attributes, then functions of all modules, ordered by name."""
     for name, part in vars(Study).items():
         if inspect.isfunction(part) and not name.startswith("_"):
-            yield name, part, list(inspect.signature(part).parameters)[1:]
+            _study, *more = inspect.signature(part).parameters.values()
+            # `rules` is called without systems.
+            yield name, part, [each.name for each in more if each.kind != each.VAR_POSITIONAL]
         elif isinstance(part, property | functools.cached_property) and not name.startswith("_"):
             yield name, functools.partial(lambda name, of: getattr(of, name), name), []
     found: dict[str, tuple[Callable[..., Any], list[str]]] = {}
