@@ -125,6 +125,10 @@ class Share:
     low: float
     high: float
 
+    @property
+    def row(self) -> tuple[float, float, float]:
+        return self.mean, self.low, self.high
+
     @classmethod
     def of(
         cls,

@@ -10,7 +10,6 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import (
-    level_percent,
     ngettext,
     number,
     paragraph,
@@ -21,9 +20,11 @@ from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.study import latency
 from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.latency import milliseconds, where_measured
 from rankdash.features.policy import charts
 from rankdash.features.policy.deadline import Deadline, deadline
+from rankdash.features.policy.words import with_interval
 from rankdash.kit.widgets import address, pickers, view
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.redraw import fold
@@ -100,7 +101,7 @@ def show(study: Study, challenger: str) -> None:
             x="ms",
             title=_("deadline, ms"),
             lines={
-                _("first stage"): float(table["mean"].iloc[0]),
+                study.name(FIRST_STAGE): float(table["mean"].iloc[0]),
                 _("no deadline"): float(table["mean"].iloc[-1]),
             },
             marks={label: at for label, at in known.items() if at is not None and at <= longest},
@@ -126,30 +127,25 @@ def _answer(study: Study, challenger: str, found: Deadline, ms: float | None) ->
     if at is None:
         return _("**No deadline is set.**")
     row = found.rows(np.array([at])).iloc[0]
+    level = study.statistics.level
     params = {
         "ms": milliseconds(at),
         "share": share_percent(row["fallback"]),
         "metric": study.measure.title,
-        "mean": number(row["mean"]),
-        "low": number(row["low"]),
-        "high": number(row["high"]),
-        "level": level_percent(study.statistics.level),
-        "change": signed(row["change"]),
-        "change_low": signed(row["change_low"]),
-        "change_high": signed(row["change_high"]),
+        "mean": with_interval(row["mean"], row["low"], row["high"], level, number),
+        "change": with_interval(
+            row["change"], row["change_low"], row["change_high"], level, signed
+        ),
     }
     if ms is None:
         return _(
             "**No deadline is set.** With a deadline of {ms} (p95), {share} of the queries fall "
-            "back to the first stage's order, and {metric} changes by {change} ({level}: "
-            "{change_low} … {change_high}).",
+            "back to the first stage's order, and {metric} changes by {change}.",
             **params,
         )
     return _(
         "**With a deadline of {ms}, {share} of the queries fall back to the first stage's "
-        "order.** "
-        "{metric} is {mean} ({level}: {low} … {high}): a change of {change} ({change_low} … "
-        "{change_high}) compared with no deadline.",
+        "order.** {metric} is {mean}; compared with no deadline, it changes by {change}.",
         **params,
     )
 

@@ -13,7 +13,6 @@ import streamlit as st
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import (
     error_text,
-    level_percent,
     ngettext,
     number,
     paragraph,
@@ -31,10 +30,10 @@ from rankdash.features.policy.floor import (
     SPLITS,
     Floor,
     FloorChoice,
-    Share,
     floor,
     floor_choice,
 )
+from rankdash.features.policy.words import with_interval
 from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.redraw import fold
@@ -100,7 +99,7 @@ def show(study: Study, challenger: str) -> None:
 
 def _answer(study: Study, challenger: str, found: Floor, choice: FloorChoice) -> str:
     """Return the floor and its effect, or why there is none."""
-    level = level_percent(study.statistics.level)
+    level = study.statistics.level
     params = {
         "system": safe_name(study, challenger),
         "alpha": percent(choice.alpha),
@@ -129,29 +128,23 @@ def _answer(study: Study, challenger: str, found: Floor, choice: FloorChoice) ->
         heads[choice.separates],
         _(
             "A floor of {score} (accepted: {alpha}) loses {lost} of the answerable queries, and "
-            "removes {removed} of their documents; {metric} changes by {change} ({level}: {low} … "
-            "{high}).",
-            lost=_share(choice.lost, level),
+            "removes {removed} of their documents; {metric} changes by {change}.",
+            lost=with_interval(*choice.lost.row, level, _tenths),
             removed=share_percent(1 - choice.shown.mean),
             metric=study.measure.title,
-            change=signed(choice.change.mean),
-            low=signed(choice.change.low),
-            high=signed(choice.change.high),
-            level=level,
+            change=with_interval(*choice.change.row, level, signed),
             **params,
         ),
         _(
             "Without their relevant documents, {empty} of these queries have an empty list.",
-            empty=_share(choice.empty, level),
+            empty=with_interval(*choice.empty.row, level, _tenths),
         ),
     ]
     return paragraph(sentences)
 
 
-def _share(share: Share, level: str) -> str:
-    """Return a share with its interval."""
-    ends = {"low": percent(share.low, 1), "high": percent(share.high, 1), "level": level}
-    return _("{share} ({level}: {low} … {high})", share=percent(share.mean, 1), **ends)
+def _tenths(share: float) -> str:
+    return percent(share, 1)
 
 
 def _method(study: Study, found: Floor, choice: FloorChoice) -> str:
