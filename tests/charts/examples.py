@@ -22,6 +22,7 @@ from rankdash.features.history import charts as history_charts
 from rankdash.features.latency import charts as latency_charts
 from rankdash.features.latency import charts_load
 from rankdash.features.policy.skipping import by_margin
+from rankdash.features.policy.weights import Gain
 from rankdash.features.queries.ladder import Ladder
 from rankdash.features.rank_shifts.shifts import BINS, STEPS, UNRANKED, Flow, Moves, flow
 from rankdash.features.rank_shifts.shifts import move_sizes as sizes_of
@@ -220,6 +221,13 @@ SKIPPED = pd.DataFrame(
     columns=["share", "mean", "low", "high", "random"],
 )
 
+GAINS = [
+    Gain(0.038, 0.02, 0.057),
+    Gain(0.031, 0.014, 0.054, 0.001, proven=True),
+    Gain(0.02, -0.001, 0.042, 0.06),
+    Gain(-0.03, -0.05, -0.01, 0.01, proven=True),
+]
+
 
 def policy() -> dict[str, dict[str, Case]]:
     by_time = of(table=LIMITS, x="ms", title="ms", share="late", share_title="late")
@@ -239,7 +247,15 @@ def policy() -> dict[str, dict[str, Case]]:
                 table=SKIPPED, x="share", title="share", other="random", other_title="random",
                 lines={"loss": 0.51}, marks={"most": 0.5},
             ),
-        }
+        },
+        "gains": {
+            "held-out gains": of(gains=GAINS[:3], spread=(0.02, 0.035), single="MiniLM"),
+            "a loss, without intervals": of(
+                gains=(GAINS[0], Gain(-0.01, nan, nan), GAINS[3]), spread=(-0.02, 0.0),
+                single=SYSTEMS[-1], level=0.9,
+            ),
+            "hostile": of(gains=GAINS[:3], spread=(0.0, 0.0), single=HOSTILE),
+        },
     }  # fmt: skip
 
 

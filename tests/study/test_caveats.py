@@ -13,6 +13,7 @@ from rankdash.core.base.errors import Finding
 from rankdash.core.base.rules import RULE_OF_THUMB
 from rankdash.core.data.measured import Measured
 from rankdash.core.metrics import Conventions
+from rankdash.core.runs.combining import Tuned
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.prices import shipped
@@ -92,6 +93,13 @@ def blind(share: float, of_baseline: bool = False) -> Study:
         return compared(loaded, one)
     other = moved(loaded, [2] * 10, "other")
     return compared(loaded, other, one, baseline=one.id, challengers=(other.id,))
+
+
+def tuned_here(ranks: Sequence[int], on: str = "", gain: float = 0.031) -> Study:
+    """Return a study of a run with weights tuned on a data set, by default on its own."""
+    loaded = rows([3] * len(ranks))
+    record = Tuned(on or loaded.dataset.id, "nested 5-fold", "NDCG@10", 0.95, gain, 0.014, 0.054)
+    return compared(loaded, moved(loaded, ranks, settings=record.settings))
 
 
 def priced(kind: str) -> Study:
@@ -225,6 +233,9 @@ def cases() -> dict[str, tuple[Any, ...]]:
         "retrieved by BM25": (made("corpus-bm25", labelled={0: 9}), "baseline"),
         "retrieved by a bi-encoder": (made("corpus-bi-encoder", labelled={0: 9}), "baseline"),
         "retrieved by both": (made("corpus-fused", labelled={0: 9}), "baseline"),
+        "weights tuned on these queries": (tuned_here(TOP), "tuned"),
+        "an unknown gain": (tuned_here(TOP, gain=math.nan), "tuned"),
+        "tuned on another data set": (tuned_here(TOP, "another"), "tuned"),
         "11 % of the tokens are not known": (blind(0.11), "unknown_tokens"),
         "11 % to the baseline's model": (blind(0.11, of_baseline=True), "unknown_tokens"),
         "10 %": (blind(0.1), "unknown_tokens"),

@@ -40,6 +40,8 @@ class Evaluation:
     counts: queries (all rows), one count for each state, tied (queries with equal scores),
         unlabelled (ranked queries without labels, which are not evaluated).
     stopped: whether its run was stopped by its result.
+    tuned: whether settings of the ranking were chosen on these labels, so that its values are
+        in-sample.
     """
 
     query_ids: npt.NDArray[np.object_]
@@ -50,6 +52,7 @@ class Evaluation:
     conventions: Conventions
     counts: Mapping[str, int]
     stopped: bool = False
+    tuned: bool = False
 
     def column(self, spec: str | Measure) -> Floats:
         """Return the (Q,) values of one measure.

@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import SettingError
 from rankdash.core.base.rules import Settings, SettingSpec, described_by, settings_of
 from rankdash.core.data.arrays import (
+    Flags,
     Floats,
     Integers,
     arrow_text,
@@ -91,36 +94,82 @@ def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
             weights=len(weights),
             rankings=len(rankings),
         )
-    others = [set(ranking.query_ids) for ranking in rankings[1:]]
-    queries = [query for query in rankings[0].query_ids if all(query in ids for ids in others)]
-    codes, doc_ids = pd.factorize(np.concatenate([each.doc_ids for each in rankings]))
-    number = {query: place for place, query in enumerate(queries)}
-    keys, points, start = [], [], 0
-    for ranking, weight in zip(rankings, weights, strict=True):
-        shared = codes[start : start + len(ranking.documents)].astype(np.int64)
-        start += len(ranking.documents)
-        query = np.array([number.get(name, -1) for name in ranking.query_ids], dtype=np.int64)
-        query = query[owners(ranking.offsets)]
-        selected = query >= 0
-        keys.append((query * max(len(doc_ids), 1) + shared[ranking.docs])[selected])
-        points.append(weight * _points(ranking, how)[selected])
-    # By first appearance, which is the order of ties.
-    row, pairs = pd.factorize(np.concatenate(keys))
-    sums = np.bincount(row, weights=np.concatenate(points), minlength=len(pairs))
-    owner, docs = np.divmod(pairs, max(len(doc_ids), 1))
-    grouped = sort_codes(owner, len(queries))
-    groups = Groups(None, offsets_from(np.bincount(owner, minlength=len(queries))), grouped)
-    ordered = order_rows(groups, _rounded(sums.astype(np.float64)), None, "stable")
-    return Ranking(
-        query_ids=np.array(queries, dtype=object),
-        documents=arrow_text(doc_ids),
-        offsets=groups.offsets,
-        docs=docs[ordered.rows].astype(np.int32),
-        scores=ordered.scores,
-        tied=ordered.tied,
-        ties="stable",
-        given=ordered.rows.astype(np.int32),
-    )
+    joined = Joined.of(rankings)
+    return joined.ranked(joined.points(how), weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """The documents of R rankings, for the queries that all of them contain. N documents in all.
+
+    query_ids: (Q,) in the order of the first ranking. documents: Arrow text. offsets: (Q + 1,).
+    docs: (N,) by query, each in the order of its first appearance: first ranking, then second …
+    rows: for each ranking, (flags of its rows of these queries, the document at each of them).
+    """
+
+    rankings: tuple[Ranking, ...]
+    query_ids: npt.NDArray[np.object_]
+    documents: Any
+    offsets: Integers
+    docs: Integers
+    rows: tuple[tuple[Flags, Integers], ...]
+
+    @classmethod
+    def of(cls, rankings: Sequence[Ranking]) -> Joined:
+        """Join rankings, at least one."""
+        others = [set(ranking.query_ids) for ranking in rankings[1:]]
+        queries = [query for query in rankings[0].query_ids if all(query in ids for ids in others)]
+        codes, doc_ids = pd.factorize(np.concatenate([each.doc_ids for each in rankings]))
+        number = {query: place for place, query in enumerate(queries)}
+        keys, flags, start = [], [], 0
+        for ranking in rankings:
+            shared = codes[start : start + len(ranking.documents)].astype(np.int64)
+            start += len(ranking.documents)
+            query = np.array([number.get(name, -1) for name in ranking.query_ids], dtype=np.int64)
+            query = query[owners(ranking.offsets)]
+            selected = query >= 0
+            keys.append((query * max(len(doc_ids), 1) + shared[ranking.docs])[selected])
+            flags.append(selected)
+        # By first appearance, which is the order of ties.
+        row, pairs = pd.factorize(np.concatenate(keys))
+        owner, docs = np.divmod(pairs, max(len(doc_ids), 1))
+        grouped = sort_codes(owner, len(queries))
+        place = np.empty(len(grouped), dtype=np.int64)
+        place[grouped] = np.arange(len(grouped))
+        ends = np.cumsum([len(each) for each in keys])[:-1]
+        return cls(
+            rankings=tuple(rankings),
+            query_ids=np.array(queries, dtype=object),
+            documents=arrow_text(doc_ids),
+            offsets=offsets_from(np.bincount(owner, minlength=len(queries))),
+            docs=docs[grouped],
+            rows=tuple(zip(flags, np.split(place[row], ends), strict=True)),
+        )
+
+    def points(self, how: Fusion) -> Floats:
+        """Return what each ranking adds to each document, unweighted, shape (R, N)."""
+        points = np.zeros((len(self.rankings), len(self.docs)))
+        for each, ranking, (selected, at) in zip(points, self.rankings, self.rows, strict=True):
+            each[at] = _points(ranking, how)[selected]
+        return points
+
+    def ranked(self, points: Floats, weights: Sequence[float]) -> Ranking:
+        """Return the ranking by the weighted sum of points, with `given` = the index in `docs`."""
+        sums = np.zeros(len(self.docs))
+        for each, weight in zip(points, weights, strict=True):
+            sums += weight * each
+        groups = Groups(None, self.offsets, None)
+        ordered = order_rows(groups, _rounded(sums), None, "stable")
+        return Ranking(
+            query_ids=self.query_ids,
+            documents=self.documents,
+            offsets=self.offsets,
+            docs=self.docs[ordered.rows].astype(np.int32),
+            scores=ordered.scores,
+            tied=ordered.tied,
+            ties="stable",
+            given=ordered.rows.astype(np.int32),
+        )
 
 
 def _points(ranking: Ranking, how: Fusion) -> Floats:

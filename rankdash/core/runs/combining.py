@@ -40,9 +40,53 @@ class CombinedRun:
     run: Run | None = None
 
 
-def fuse(dataset: Dataset, parts: Sequence[CombinedRun], how: Fusion, name: str) -> Run:
+_TUNED, _HELD_OUT = ("on", "by", "metric"), ("level", "gain", "low", "high")
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Record in the settings of a run that its fusion weights were chosen on the labels of a data
+    set.
+
+    on: id of the data set. by: the method that estimated the gain. metric: its title. gain, low,
+    high: held-out gain over equal RRF with its interval at `level`; NaN if it is unknown.
+    """
+
+    on: str
+    by: str
+    metric: str
+    level: float
+    gain: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, settings: Mapping[str, object]) -> Tuned | None:
+        """Return the record in the settings of a run; None without one."""
+        if "tuned_on" not in settings:
+            return None
+        fields: dict[str, Any] = {name: str(settings.get(f"tuned_{name}", "")) for name in _TUNED}
+        for name in _HELD_OUT:
+            value = settings.get(f"held_out_{name}")
+            fields[name] = value if isinstance(value, float) else math.nan
+        return cls(**fields)
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The settings that `of` reads."""
+        texts = {f"tuned_{name}": getattr(self, name) for name in _TUNED}
+        return texts | {f"held_out_{name}": getattr(self, name) for name in _HELD_OUT}
+
+
+def fuse(
+    dataset: Dataset,
+    parts: Sequence[CombinedRun],
+    how: Fusion,
+    name: str,
+    tuned: Tuned | None = None,
+) -> Run:
     """Return the fusion of `parts` as a run of the data set; equal sums are in the order of
-    the first part.
+    the first part. tuned: the record of weights that were chosen on labels.
 
     A query that failed in a part fails, with that part's reason; a query that is missing from a
     part is skipped, because an incomplete fusion would be misleading. If a part was stopped by its
@@ -65,6 +109,7 @@ def fuse(dataset: Dataset, parts: Sequence[CombinedRun], how: Fusion, name: str)
         "parts": " + ".join(part.name for part in parts),
         "weights": ", ".join(f"{weight:g}" for weight in weights),
         "part_ids": ", ".join(part.run.id if part.run else FIRST_STAGE for part in parts),
+        **({} if tuned is None else tuned.settings),
     }
     wish = (dataset.id, KIND, name, repr(sorted(settings.items())))
     stopped = [part.run.stopped for part in parts if part.run is not None and part.run.stopped]
@@ -88,6 +133,19 @@ def part_ids(run: Run) -> tuple[str, ...]:
         return ()
     ids = str(run.settings.get("part_ids", "")).split(", ")
     return tuple(each for each in ids if each and each != FIRST_STAGE)
+
+
+def tuned(run: Run, part: Callable[[str], Run | None]) -> Tuned | None:
+    """Return the record of a run, or of one of its parts, that its weights were tuned on its data
+    set; None without one.
+
+    part: id → the run, or None if it is not stored.
+    """
+    record = Tuned.of(run.settings)
+    if record is not None and record.on == run.dataset_id:
+        return record
+    parts = (loaded for each in part_ids(run) if (loaded := part(each)) is not None)
+    return next((record for each in parts if (record := tuned(each, part)) is not None), None)
 
 
 def with_times_of(run: Run, parts: Sequence[Run]) -> Run:

@@ -38,6 +38,7 @@ class Aligned:
     states: (S, Q, M) index into `metrics.STATES`, or one past its end if a system did not evaluate
         the query.
     stopped: (S,) whether the run was stopped by its result.
+    tuned: (S,) whether its values are in-sample.
     """
 
     systems: tuple[str, ...]
@@ -47,6 +48,7 @@ class Aligned:
     values: Floats
     states: Codes
     stopped: Flags
+    tuned: Flags
 
     @cached_property
     def known(self) -> Flags:
@@ -150,6 +152,7 @@ def align(
         values=values,
         states=states,
         stopped=np.array([evaluations[name].stopped for name in systems]),
+        tuned=np.array([evaluations[name].tuned for name in systems]),
     )
 
 

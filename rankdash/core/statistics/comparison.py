@@ -504,8 +504,9 @@ def _change(
         fewest=settings.fewest_queries(comparisons),
         margin=_margin(changes, settings, level, aligned.measures[m]),
         stopped=stopped,
+        tuned=(bool(aligned.tuned[0]), bool(aligned.tuned[s])),
     )
-    if stopped or decide(facts) != "unproven":
+    if stopped or any(facts.tuned) or decide(facts) != "unproven":
         return columns, facts
     planned = plan(
         changes,

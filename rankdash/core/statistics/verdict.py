@@ -129,7 +129,8 @@ class Facts:
         None if unknown. corrected: whether it is planned for a stricter level than `level`. fewest:
         the least number of paired queries that can prove a change. worthwhile: the smallest
         practically relevant relative gain; None if the user set none. margin: None if the user
-        set none. Numbers that do not exist are NaN.
+        set none. tuned: whether baseline and challenger were tuned on these queries. Numbers that
+        do not exist are NaN.
     """
 
     baseline: str
@@ -157,6 +158,7 @@ class Facts:
     fewest: int = FEWEST_QUERIES
     margin: Margin | None = None
     stopped: bool = False
+    tuned: tuple[bool, ...] = (False, False)
 
 
 def relative_change(delta: float, before: float) -> float:
@@ -178,11 +180,22 @@ def decide(facts: Facts) -> Kind:
         return "too_few"
     if facts.identical:
         return "identical"
+    if is_in_sample(facts):
+        return "unproven"
     if not is_proven(facts.low, facts.high, facts.p, facts.level):
         return "equal" if facts.margin is not None and facts.margin.met else "unproven"
     if facts.high < 0:
         return "worse"
     return kind_of_gain(facts.delta, facts.before, facts.worthwhile)
+
+
+def is_in_sample(facts: Facts) -> bool:
+    """Return whether the change proves nothing, because a system was tuned on these queries and so
+    looks better than it is. Only a loss of a tuned challenger and a gain over a tuned baseline can
+    be proven."""
+    baseline, challenger = facts.tuned
+    loss, gain = facts.high < 0, facts.low > 0
+    return (challenger and not loss) or (baseline and not gain)
 
 
 def kind_of_gain(delta: float, before: float, worthwhile: float | None) -> Kind:
@@ -298,6 +311,12 @@ _BY_CHANCE = (
     "{p:.3f}, comparisons made: {comparisons})."
 )
 
+_IN_SAMPLE = (
+    "Not proven that {challenger} differs from {baseline}: {metric} goes from "
+    "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, but these queries were used to "
+    "tune weights, so the change is in-sample."
+)
+
 _FEW_CHANGED = (
     "Not proven that {challenger} differs from {baseline}: {metric} goes from "
     "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, but too few of them change for "
@@ -347,6 +366,8 @@ def _template(kind: Kind, facts: Facts) -> str:
         return _EVENLY[kind]
     if kind == "identical" and not facts.exact:
         return _ALIKE
+    if kind == "unproven" and is_in_sample(facts):
+        return _IN_SAMPLE
     if kind == "unproven" and math.isnan(facts.low):
         return _FEW_CHANGED
     if kind == "unproven" and not facts.low <= 0 <= facts.high:

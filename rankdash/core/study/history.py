@@ -15,7 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.rules import StatisticsSettings
+from rankdash.core.data.ranking import Run
 from rankdash.core.metrics import Evaluation, Judged, Measure, evaluate, judge, parse_measure
+from rankdash.core.runs.combining import tuned
 from rankdash.core.statistics.alignment import align
 from rankdash.core.statistics.comparison import compare
 from rankdash.core.study import latency
@@ -25,10 +27,12 @@ from rankdash.core.study.study import Study
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
-    """A run joined with the labels. excluded: query id → "failed" or "skipped"."""
+    """A run joined with the labels. excluded: query id → "failed" or "skipped". tuned: as in
+    `Evaluation`."""
 
     judged: Judged
     excluded: Mapping[str, str]
+    tuned: bool
 
 
 def evaluation(study: Study, system: str) -> Evaluation:
@@ -39,15 +43,23 @@ def evaluation(study: Study, system: str) -> Evaluation:
 
     def join() -> _Joined:
         run = load()
-        return _Joined(judge(run.ranking, study.dataset.qrels, study.conventions), run.excluded)
+        judged = judge(run.ranking, study.dataset.qrels, study.conventions)
+        record = tuned(run, lambda part: _loaded(study, part))
+        return _Joined(judged, run.excluded, record is not None)
 
     def make() -> Evaluation:
         joined = study.shared(
             ("joined", study.dataset_id, system, *study.conventions.joining), join
         )
-        return evaluate(joined.judged, [study.spec], study.conventions, joined.excluded)
+        values = evaluate(joined.judged, [study.spec], study.conventions, joined.excluded)
+        return replace(values, tuned=joined.tuned)
 
     return study.shared(("history", study.dataset_id, system, study.spec, study.conventions), make)
+
+
+def _loaded(study: Study, system: str) -> Run | None:
+    load = study.systems[system].load if system in study.systems else None
+    return None if load is None else load()
 
 
 def quantiles_ms(study: Study, system: str) -> tuple[float, float]:

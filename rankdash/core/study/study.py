@@ -48,6 +48,7 @@ from rankdash.core.study.unjudged.system_bounds import (
 if TYPE_CHECKING:
     from rankdash.core.data.dataset import Judgements
     from rankdash.core.readers.checks.check import CheckReport
+    from rankdash.core.runs.combining import Tuned
     from rankdash.core.sampling.status import LabelStatus
     from rankdash.core.value.targets import Goals
     from rankdash.core.workspace.notes import Note
@@ -195,6 +196,16 @@ class Study:
         rows = run.queries[run.queries["state"] == "failed"]
         return rows[["query_id", "reason"]].reset_index(drop=True)
 
+    def tuned(self, system: str) -> Tuned | None:
+        """Return the record that the weights of a system were tuned on this data set; None without
+        one."""
+        run = self.run(system)
+        if run is None:
+            return None
+        from rankdash.core.runs.combining import tuned
+
+        return tuned(run, lambda part: self.run(part) if part in self.systems else None)
+
     # Metrics.
 
     @property
@@ -289,9 +300,10 @@ class Study:
     @part("labels", "conventions")
     def _evaluated(self, system: str, specs: tuple[str, ...]) -> Evaluation:
         rules, excluded, stopped = self.conventions, self.excluded(system), self.stopped(system)
-        return self.of_judged(
+        values = self.of_judged(
             system, lambda judged: evaluate(judged, specs, rules, excluded, stopped=stopped)
         )
+        return replace(values, tuned=self.tuned(system) is not None)
 
     @cached_property
     def evaluations(self) -> dict[str, Evaluation]:

@@ -19,6 +19,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import moment as moment_words
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.runs.combining import KIND as FUSION
+from rankdash.core.runs.combining import Tuned
 from rankdash.core.study import history as study_history
 from rankdash.core.study.history import Trend, differing, p_of_any_pair
 from rankdash.core.study.study import Study
@@ -233,8 +234,16 @@ def _point(history: Past, run: RunRow) -> history_charts.TrendPoint:
         compared=compared,
         p95_ms=history.p95_ms(run),
         failed=run.queries_failed,
-        note=history.notes[run.id].text if run.id in history.notes else "",
+        note=_note(history, run),
     )
+
+
+def _note(history: Past, run: RunRow) -> str:
+    """Return the note on a run, after a mark if it was tuned on these queries."""
+    tuned = Tuned.of(run.settings) is not None
+    mark = _p("caveat", "tuned on these queries") if tuned else ""
+    text = history.notes[run.id].text if run.id in history.notes else ""
+    return " · ".join(filter(None, (mark, text)))
 
 
 def _day(iso: str) -> str:

@@ -14,6 +14,7 @@ from rankdash.core.base.i18n import enumerated, moment, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.ranking import digest
+from rankdash.core.runs.combining import Tuned
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.columns import columns
 from rankdash.core.workspace import RunRow
@@ -151,6 +152,8 @@ def _role(history: Past, system: str) -> str | None:
 def _remarks(run: RunRow | None, row: Mapping[Hashable, Any]) -> list[str]:
     """Return short remarks on how to read a run's numbers."""
     sentences = list(run_records.record(run.id).remarks()) if run is not None else []
+    if run is not None and Tuned.of(run.settings) is not None:
+        sentences.append(_p("caveat", "tuned on these queries"))
     if row["missing"] > 0:
         sentences.append(
             ngettext(

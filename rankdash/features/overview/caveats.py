@@ -20,6 +20,7 @@ from rankdash.core.base.errors import Finding
 from rankdash.core.base.i18n import (
     all_of,
     finding_text,
+    level_percent,
     ngettext,
     number,
     paragraph,
@@ -101,6 +102,42 @@ def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
     if not study.measures_quality:
         return ()
     return tuple(each for kind in Caveat.__subclasses__() for each in kind.of(study, challenger))
+
+
+@dataclass(frozen=True)
+class TunedHere(Caveat, code="tuned", section="risks", title="tuned on these queries"):
+    """Caveat that the fusion weights of a system were tuned on these queries, so that its values
+    are in-sample. record: the held-out gain."""
+
+    system: str
+    record: combining.Tuned
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        for system in (challenger, study.baseline):
+            record = study.tuned(system)
+            if record is not None:
+                yield cls(system, record)
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        record, name = self.record, fit(study.name(self.system))
+        first = _(
+            "The fusion weights of {system} were tuned on these queries, so its values are "
+            "in-sample: expect lower ones on new queries.",
+            system=name,
+        )
+        if not math.isfinite(record.gain):
+            return first
+        held_out = _(
+            "On held-out queries, tuned weights change {metric} by {change} from equal RRF "
+            "({level}: {low} … {high}).",
+            metric=fit(record.metric),
+            change=signed(record.gain),
+            level=level_percent(record.level),
+            low=signed(record.low),
+            high=signed(record.high),
+        )
+        return paragraph([first, held_out])
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def _data(study: Study, axis: Axis, in_focus: str) -> dict[str, Any]:
     place = partial(_place, ends)
     cells = {
         row.system: [
-            [chip(row.kind), report_systems.failures(row), "", chip(row.kind)],
+            [chip(row.kind), report_systems.remarks(study, row), "", chip(row.kind)],
             *(_cell(column, values[at], row, place) for column, values in columns),
         ]
         for at, row in enumerate(rows)

@@ -197,7 +197,7 @@ def _columns(study: Study, axis: Axis) -> list[BoardColumn]:
         BoardColumn(
             "system",
             Cell(_p("column", "System"), _("best first")),
-            lambda row: Cell(study.name(row.system), _state(row)),
+            lambda row: Cell(study.name(row.system), _state(study, row)),
             always=True,
         ),
         *(
@@ -443,15 +443,17 @@ def _absence(study: Study, row: Standing, axis: Axis) -> str:
     return prices.lack(row.cost) if row.cost is not None else ""
 
 
-def _state(row: Standing) -> str:
+def _state(study: Study, row: Standing) -> str:
     before = _("before reranking") if row.system == FIRST_STAGE else ""
-    return " · ".join(each for each in (chip(row.kind), before, failures(row)) if each)
+    return " · ".join(filter(None, (chip(row.kind), before, remarks(study, row))))
 
 
-def failures(row: Standing) -> str:
-    """Return how many queries of a system failed; "" if none did."""
+def remarks(study: Study, row: Standing) -> str:
+    """Return whether the values of a system are in-sample, and how many queries failed."""
     n = row.failed
-    return ngettext("{n} query failed", "{n} queries failed", n) if n else ""
+    failed = ngettext("{n} query failed", "{n} queries failed", n) if n else ""
+    tuned = _p("values", "in-sample") if study.evaluations[row.system].tuned else ""
+    return " · ".join(filter(None, (tuned, failed)))
 
 
 def _price(study: Study, row: Standing) -> Cell:

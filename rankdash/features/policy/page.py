@@ -17,6 +17,7 @@ from rankdash.features.policy import (
     page_floor,
     page_policy,
     page_skipping,
+    page_weights,
 )
 from rankdash.kit.widgets import pickers
 
@@ -31,6 +32,7 @@ def sections() -> dict[str, tuple[str, Show]]:
         "skip": (_p("heading", "Skip"), page_skipping.show),
         "deadline": (_p("heading", "Deadline"), page_deadline.show),
         "floor": (_p("heading", "Floor"), page_floor.show),
+        "weights": (_("Fusion weights"), page_weights.show),
     }
 
 

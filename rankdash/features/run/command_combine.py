@@ -6,13 +6,16 @@ import argparse
 import sys
 from pathlib import Path
 
-from rankdash.core.base.errors import DataError
+from rankdash.core.base.errors import DataError, SettingError
+from rankdash.core.base.i18n import level_percent, signed
+from rankdash.core.metrics import Conventions
 from rankdash.core.readers import read_beside
 from rankdash.core.rerankers.fusion import FUSION_SETTINGS, Fusion, fuse
 from rankdash.core.runs.combining import complete, merge
 from rankdash.core.words.queries import query_count
 from rankdash.kit.commands.arguments import DONE, INCOMPLETE, Parser, chosen_settings
 from rankdash.kit.commands.output import (
+    aligned,
     place_name,
     printable,
     spare_the_input,
@@ -21,7 +24,13 @@ from rankdash.kit.commands.output import (
     write_ranking,
     writing,
 )
-from rankdash.kit.commands.rankings import no_result, tell_queries, write_table
+from rankdash.kit.commands.rankings import (
+    Rules,
+    no_result,
+    scores_of,
+    tell_queries,
+    write_table,
+)
 
 
 def add_merge(parser: Parser) -> None:
@@ -96,13 +105,23 @@ def add_fuse(parser: Parser) -> None:
         "FILE",
         "the run to write; replaced if it exists; - is standard output",
         also=("-o",),
-        required=True,
     )
+    parser.option(
+        "--tune",
+        "QRELS",
+        "write no run; print the gain of tuned weights over equal RRF for two to four rankings, on "
+        "the queries used for tuning and on held-out queries (nested cross-validation)",
+    )
+    parser.option("--metric", "SPEC", "of --tune (default: %(default)s)", default="ndcg@10")
     parser.set_defaults(command=_fuse)
 
 
 def _fuse(arguments: argparse.Namespace) -> int:
     """Fuse and write; name excluded queries on standard error."""
+    if arguments.tune is not None:
+        return _tune(arguments)
+    if arguments.out is None:
+        raise SettingError("--out or --tune is missing.", remedy="For example: --out fused.trec")
     how = Fusion(weights=tuple(arguments.weight), **chosen_settings(arguments, FUSION_SETTINGS))
     target = target_of(arguments.out)
     spare_the_input(target, arguments.run)
@@ -127,4 +146,35 @@ def _fuse(arguments: argparse.Namespace) -> int:
                 f"{printable(path)}, such as {named}\n"
             )
     sys.stderr.write(f"{query_count(len(fused.query_ids))} fused. Written: {place_name(target)}\n")
+    return DONE
+
+
+def _tune(arguments: argparse.Namespace) -> int:
+    """Print the gains of tuned weights; store nothing."""
+    from rankdash.features.policy.weights import Gain, weights
+
+    rules = Rules(Conventions())
+    study = scores_of(arguments.tune, arguments.run, rules, arguments.metric, ())
+    tuned = weights(study, study.chosen)
+    fused = tuned.chosen
+    parts = [f"{study.name(tuned.systems[at])} {fused.weights[at]:g}" for at in fused.fused]
+    single = study.name(tuned.systems[tuned.single - 1])
+
+    def row(name: str, gain: Gain, verdict: str) -> list[str]:
+        span = f"{signed(gain.low)} … {signed(gain.high)}"
+        return [name, signed(gain.change), span, verdict]
+
+    held_out = [
+        (f"held out, over {name}", gain, "proven" if gain.proven else "not proven")
+        for name, gain in (("equal RRF", tuned.gain), (single, tuned.over_single))
+    ]
+    rows = [row("in-sample, over equal RRF", tuned.in_sample, "no evidence")]
+    rows += [row(*each) for each in held_out]
+    head = [study.measure.title, "change", f"{level_percent(study.statistics.level)} interval", ""]
+    sys.stdout.write(aligned([head, *rows]))
+    k = f" (k = {fused.k:g})" if fused.k else ""
+    sys.stdout.write(
+        f"\nbest of {len(tuned.variants)} variants on {query_count(len(tuned.query_ids))}: "
+        f"{fused.method}{k}, {', '.join(map(printable, parts))}\n"
+    )
     return DONE

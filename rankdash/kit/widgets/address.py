@@ -77,6 +77,7 @@ FIELDS: Mapping[str, str | None] = {
     "policy_skip": None,
     "deadline": None,
     "floor_alpha": None,
+    "fused": None,
     "weights": None,
     "across": "searches_per_day",
     "upward": "elasticity",
@@ -93,7 +94,7 @@ FIELDS: Mapping[str, str | None] = {
 OF_A_DATA_SET = (
     *("base", "system", "vs", "left", "right", "runs", "q", "doc", "follow", "reader", "row"),
     *("judge", "judge_shown", "segment", "tag", "values", "against", "price", "thousand"),
-    "weights",
+    *("fused", "weights"),
 )
 # Fields that are set before a page is drawn, and that are in its address even without a user's
 # choice.
