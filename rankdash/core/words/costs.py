@@ -107,7 +107,7 @@ def cell(amount: Amount, currency: str, written: str = "money") -> tuple[str, st
     bare = amount.low is None and amount.high is None
     if bare or amount.low == amount.value == amount.high:
         return value, ""
-    return value, f"{end(amount.low)} … {end(amount.high)}"
+    return value, _("{low} … {high}", low=end(amount.low), high=end(amount.high))
 
 
 def return_words(net: float, cost: float) -> str:

@@ -37,13 +37,15 @@ def excluded_text(counts: Mapping[str, int]) -> str:
     if not counts:
         return ""
     words = excluded_words()
+    reasons = [
+        _("{why} ({n})", why=words[reason], n=number(n, 0)) if len(counts) > 1 else words[reason]
+        for reason, n in counts.items()
+    ]
     return ngettext(
         "{n} query is excluded on both sides and counts neither for nor against: {counts}.",
         "{n} queries are excluded on both sides and count neither for nor against: {counts}.",
         sum(counts.values()),
-        counts=enumerated(
-            _("{why} ({n})", why=words[reason], n=number(n, 0)) for reason, n in counts.items()
-        ),
+        counts=enumerated(reasons),
     )
 
 

@@ -105,7 +105,9 @@ def interval(low: float, high: float, write: Callable[[float], str] = number) ->
     the same value."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return "–"
-    return f"{write(low)} … {write(high)}" if has_width(low, high) else _("no spread")
+    if not has_width(low, high):
+        return _("no spread")
+    return _("{low} … {high}", low=write(low), high=write(high))
 
 
 def change_interval(low: float, high: float) -> str:

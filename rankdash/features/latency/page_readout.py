@@ -131,25 +131,30 @@ def _choose_row(key: str) -> None:
 
 
 def answer(study: Study, target_ms: float) -> str:
-    """Return which systems meet the target, miss it, or have too few queries to be sure."""
-    by_kind: dict[str, list[str]] = {"meets": [], "misses": [], "": []}
-    rows = charts.rows(study, target_ms)
-    kind: str
-    for row in rows:
-        kind = row.met.kind if row.met is not None and row.sure else ""
-        by_kind[kind].append(safe_name(study, row.system))
+    """Return which systems meet the target, probably meet or miss it, or miss it."""
+    rows, ms = charts.rows(study, target_ms), brief(target_ms)
     titles = {
-        "meets": _("**Within {ms} ms for 95% of queries**", ms=brief(target_ms)),
-        "misses": _("**Too slow**"),
-        "": _("**Too few queries to be sure**"),
+        "meets": _("**Within {ms} ms for 95% of queries**", ms=ms),
+        "likely": _("**p95 below {ms} ms, but too few queries to confirm it**", ms=ms),
+        "unlikely": _("**p95 above {ms} ms, but too few queries to confirm it**", ms=ms),
+        "misses": _("**p95 above {ms} ms**", ms=ms),
+        "": _("**Too few queries for p95**"),
     }
     sentences = []
-    for kind, names in by_kind.items():
-        if names or kind == "meets":
-            systems = enumerated(names) if names else _("no system")
-            if len(names) > _MOST_NAMES:
-                systems = _("{n} of {all} systems", n=len(names), all=len(rows))
-            sentences.append(_("{title}: {systems}.", title=titles[kind], systems=systems))
+    for kind, title in titles.items():
+        names = [
+            safe_name(study, row.system)
+            for row in rows
+            if kind == ("" if row.met is None else row.met.kind)
+        ]
+        if not names:
+            continue
+        systems = enumerated(names)
+        if len(names) > _MOST_NAMES:
+            systems = _("{n} of {all} systems", n=len(names), all=len(rows))
+            if len(names) == len(rows):
+                systems = _("all {n} systems", n=len(names))
+        sentences.append(_("{title}: {systems}.", title=title, systems=systems))
     return paragraph(sentences)
 
 

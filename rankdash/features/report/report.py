@@ -222,8 +222,10 @@ def _head(study: Study, front: Front, title: str) -> str:
     compared = study.name(study.baseline)
     if study.challengers:
         n = len(study.challengers)
-        names = ", ".join(map(study.name, study.challengers))
-        compared += f" → {names if n <= _NAMED else ngettext('{n} system', '{n} systems', n)}"
+        systems = ", ".join(map(study.name, study.challengers))
+        if n > _NAMED:
+            systems = ngettext("{n} system", "{n} systems", n)
+        compared = _("{baseline} → {systems}", baseline=compared, systems=systems)
     facts = [
         study.dataset.name,
         compared,

@@ -210,10 +210,11 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
     names, compared = study.challengers, short_name(study, study.baseline)
     many = len(names) > _MOST_NAMED
     whole = names_help(map(study.name, study.chosen), 0 if many else _SHORT_NAME)
-    if many:
-        compared += " → " + ngettext("{n} system", "{n} systems", len(names))
-    elif names:
-        compared += " → " + enumerated([short_name(study, system) for system in names])
+    if names:
+        systems = enumerated([short_name(study, system) for system in names])
+        if many:
+            systems = ngettext("{n} system", "{n} systems", len(names))
+        compared = _("{baseline} → {systems}", baseline=compared, systems=systems)
     rows = stored.rows(study.stored_id)
     sampled = plan.sampled(study.stored_id)
     newest = max((rows[system].created for system in study.chosen if system in rows), default="")
