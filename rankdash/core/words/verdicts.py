@@ -115,6 +115,19 @@ def change_interval(low: float, high: float) -> str:
     return interval(low, high, signed)
 
 
+def query_counts(study: Study, *, means: bool) -> str:
+    """Return the number of queries of the data set, and how many count in the comparison, as text.
+    means: whether the labels allow means, which a sample of labels does not."""
+    queries = ngettext("{n} query", "{n} queries", len(study.dataset.queries))
+    if not means:
+        return queries
+    compared = study.challengers or (study.baseline,)
+    counted = max(int(study.comparison.row(each, study.spec)["paired"]) for each in compared)
+    if counted == len(study.dataset.queries):
+        return queries
+    return ngettext("{n} of {queries} counts", "{n} of {queries} count", counted, queries=queries)
+
+
 def is_corrected(row: pd.Series, settings: StatisticsSettings) -> bool:
     """Return whether the p of a row of a `Comparison` accounts for other comparisons."""
     return bool(row["planned_level"] > settings.level)

@@ -28,6 +28,7 @@ from rankdash.core.study.labelling import as_estimated, only_estimates
 from rankdash.core.study.study import Study
 from rankdash.core.words.judged import judged_sentence
 from rankdash.core.words.labelling import labelling_sentences
+from rankdash.core.words.verdicts import query_counts
 from rankdash.features import offered
 from rankdash.kit.html.html_page import (
     Draft,
@@ -230,7 +231,7 @@ def _head(study: Study, front: Front, title: str) -> str:
         study.dataset.name,
         compared,
         study.measure.title,
-        _queries(study),
+        query_counts(study, means=not only_estimates(study)),
         str(format_date(datetime.now(UTC), "medium", locale=front.language)),
     ]
     logo = ""
@@ -250,17 +251,6 @@ def _head(study: Study, front: Front, title: str) -> str:
         f"<header>{logo}<h1 dir=auto>{html_safe(title)}</h1>"
         f'<p class="muted">{html_safe(" · ".join(facts))}</p></header>{shown}'
     )
-
-
-def _queries(study: Study) -> str:
-    """Return the number of queries of the data set, and how many count in the comparison, as
-    text."""
-    queries = ngettext("{n} query", "{n} queries", len(study.dataset.queries))
-    compared = study.challengers or (study.baseline,)
-    counted = max(int(study.comparison.row(each, study.spec)["paired"]) for each in compared)
-    if only_estimates(study) or counted == len(study.dataset.queries):
-        return queries
-    return ngettext("{n} of {queries} counts", "{n} of {queries} count", counted, queries=queries)
 
 
 def _contents(chosen: list[Section]) -> str:

@@ -23,6 +23,7 @@ from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.queries import excluded
+from rankdash.core.words.verdicts import query_counts
 from rankdash.core.workspace.notes import Corrections
 from rankdash.kit.widgets import address, pickers, scenario, settings_form, stored
 from rankdash.kit.widgets.cache import cache
@@ -228,7 +229,7 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
             if study.conventions.judged_only
             else []
         ),
-        ngettext("{n} query", "{n} queries", len(data.queries)),
+        query_counts(study, means=sampled is None and bool(data.labelled_queries)),
         *extra,
         *([_("newest run {when} UTC", when=moment(newest))] if newest else []),
     ]
