@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from rankdash.core.base.i18n import enumerated, number, percent, plain
+from rankdash.core.base.i18n import enumerated, ngettext, number, percent, plain
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.study.reasons.reasons import FAULTS
@@ -43,9 +43,15 @@ def tally(study: Study, listing: Listing) -> None:
     band = f" (±{plain(study.statistics.tie_band)})"
     words = {
         "outcome": {**outcome_words(), "same": outcome_words()["same"] + band},
-        "fault": fault_words(),
+        "fault": {**fault_words(), "none": _p("fault", "perfect")},
     }
-    titles = {"outcome": _p("field", "Change"), "fault": _p("field", "Fault")}
+    titles = {"outcome": _p("field", "Change")}
+    if "fault" in listing.occurring:
+        # All of them, whether the reranker helped or hurt.
+        imperfect = int(listing.table["fault"].isin(FAULTS[:-1]).sum())
+        titles["fault"] = ngettext(
+            "{n} query not perfect, due to", "{n} queries not perfect, due to", imperfect
+        )
     orders: dict[str, Sequence[str]] = {"outcome": OUTCOMES, "fault": FAULTS}
     bars: list[dict[str, Any]] = [
         {
