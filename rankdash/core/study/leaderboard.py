@@ -11,7 +11,7 @@ from rankdash.core.study import latency
 from rankdash.core.study.cache import part
 from rankdash.core.study.pricing import Bill, bill
 from rankdash.core.study.study import Study
-from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.payoff import pareto
 
 Axis = Literal["p95", "cost"]
@@ -35,7 +35,7 @@ class Standing:
     p95: milliseconds added to a search; 0 for the first stage, None if not measured.
     cost: of 1,000 searches; None for the first stage, which costs nothing for reranking.
     per_thousand: the same amount in the currency of the study; 0 for the first stage, None if
-        unknown.
+        unknown, or if the user did not set the price and does not use example values.
     pareto: axis → whether the system is Pareto-optimal; None if its latency or price is unknown,
         too few queries were answered, no other system is comparable, or the noise of a busy machine
         could change the answer.
@@ -152,6 +152,7 @@ def _standing(study: Study, system: str) -> Standing:
     baseline, first = system == study.baseline, system == FIRST_STAGE
     change = [math.nan if baseline else float(row[f"delta{end}"]) for end in ("", "_low", "_high")]
     measured, cost = latency.summary(study, system), bill(study, system)
+    unset = cost is None or (cost.example and not (study.money or Money()).example)
     return Standing(
         system=system,
         kind=str(row["verdict"]),
@@ -167,7 +168,7 @@ def _standing(study: Study, system: str) -> Standing:
         hurt=int(row["hurt"]),
         p95=0.0 if first else None if measured is None else measured.p95,
         cost=cost,
-        per_thousand=0.0 if first else None if cost is None else cost.per_thousand,
+        per_thousand=0.0 if first else None if unset or cost is None else cost.per_thousand,
         pareto={},
         busy=latency.busy(study, system),
     )

@@ -253,7 +253,7 @@ def _break_even_only(choice: Choice, name: str) -> str:
         why = prices.lack(choice.bill)
         return _("**Break-even only: {name} has no price ({why}).**", name=name, why=why)
     if choice.unset:
-        return _("**Break-even only: the price of {name} is an example.**", name=name)
+        return _("**Break-even only: the price of {name} is not set.**", name=name)
     return _("**Break-even only: the value of a search is not set.**")
 
 

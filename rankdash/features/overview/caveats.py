@@ -568,13 +568,14 @@ class NoNegatives(Caveat, code="no_negatives", section="risks", title="all candi
 
 @dataclass(frozen=True)
 class ExamplePrice(Caveat, code="price", section="elsewhere", title="example price"):
-    """Caveat that the price of the challenger is an example."""
+    """Caveat that an example replaces the price of the challenger, which the user did not set."""
 
     bill: Bill
 
     @classmethod
     def of(cls, study: Study, challenger: str) -> Iterator[Self]:
-        cost = None if study.money is None else bill(study, challenger)
+        in_use = study.money is not None and study.money.example
+        cost = bill(study, challenger) if in_use else None
         if cost is not None and cost.example and not cost.lack:
             yield cls(cost)
 

@@ -390,6 +390,10 @@ def notes(study: Study, axis: Axis) -> list[str]:
     )
     if absent:
         sentences.append(_("Not in the chart: {systems}.", systems=all_of(absent)))
+    if study.money is not None and any(
+        row.per_thousand is None and row.cost is not None and row.cost.example for row in rows
+    ):
+        sentences.append(_("Price not set: enter it on the page Cost & ROI."))
     sentences += busy_notes(study)
     if len({row.n for row in rows}) > 1:
         sentences.append(
@@ -440,7 +444,7 @@ def _absence(study: Study, row: Standing, axis: Axis) -> str:
         return chip(row.kind)
     if axis == "p95":
         return _("latency: {reason}", reason=without_p95(_timed(study, row)))
-    return prices.lack(row.cost) if row.cost is not None else ""
+    return "" if row.cost is None else prices.lack(row.cost) or _("not set")
 
 
 def _state(study: Study, row: Standing) -> str:
@@ -461,8 +465,8 @@ def _price(study: Study, row: Standing) -> Cell:
     if cost is None:
         amount = row.per_thousand
         return Cell(money(amount, (study.money or Money()).currency), order=amount)
-    if cost.lack:
-        return Cell(DASH, prices.lack(cost))
+    if row.per_thousand is None:
+        return Cell(DASH, prices.lack(cost) or _("not set"))
     marks = prices.marks(cost)
     price = money(cost.per_thousand, cost.currency)
     return Cell(price, marks[0] if marks else "", all_of(marks), row.per_thousand)
