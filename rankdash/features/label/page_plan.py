@@ -28,7 +28,7 @@ from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.label_plan import ADDITIVE, MODES, VALUE_SHARE, LabelPlan
 from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study.judged import verdicts
-from rankdash.core.study.leaderboard import best_challenger
+from rankdash.core.study.leaderboard import best_challenger, standings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.verdicts import change_fact, chip
@@ -326,7 +326,7 @@ def _offer(dataset_id: str, settings: LabelSettings) -> bool:
 
 
 def _draw_verdict(study: Study) -> None:
-    """Draw the verdict of Overview on the challenger in focus in one line."""
+    """Draw the verdicts of Overview on all compared systems, the best first, one line for each."""
     # Overview starts with cutoff 10.
     if address.one("k") is None:
         study = replace(study, cutoff=10)
@@ -335,19 +335,25 @@ def _draw_verdict(study: Study) -> None:
         study = replace(study, challengers=tuple(others[-view.MOST_COMPARED :]))
     if not study.challengers or not study.dataset.labelled_queries:
         return
-    system = view.focus(study)
-    row = study.comparison.row(system, study.spec)
-    title = _(
-        "{challenger} against {baseline}: {verdict}",
-        challenger=study.name(system),
-        baseline=study.name(study.baseline),
-        verdict=chip(row["verdict"]),
-    )
-    value, low, high = row["delta"], row["delta_low"], row["delta_high"]
-    axis, proven = interval.common_axis((value, low, high)), row["verdict"] in PROVEN
-    change = f"{study.measure.title} {change_fact(row, study.statistics)}".strip()
-    picture = interval.interval_html(value, low, high, axis, change, proven=proven, labelled=True)
-    st.html(interval.rows_html([(title, picture, change)]))
+    rows = [row for row in standings(study) if row.system != study.baseline]
+    ends = [end for row in rows for end in (row.delta, row.delta_low, row.delta_high)]
+    axis, lines = interval.common_axis(ends), []
+    for row in rows:
+        title = _(
+            "{challenger} against {baseline}: {verdict}",
+            challenger=study.name(row.system),
+            baseline=study.name(study.baseline),
+            verdict=chip(row.kind),
+        )
+        compared = study.comparison.row(row.system, study.spec)
+        change = f"{study.measure.title} {change_fact(compared, study.statistics)}".strip()
+        picture = interval.interval_html(
+            *(row.delta, row.delta_low, row.delta_high, axis, change),
+            proven=row.kind in PROVEN,
+            labelled=row is rows[0],
+        )
+        lines.append((title, picture, change))
+    st.html(interval.rows_html(lines))
 
 
 def _draw_effort(count: int, settings: LabelSettings) -> None:

@@ -126,12 +126,12 @@ def say_total(dataset_id: str, wishes: Sequence[Wish]) -> None:
     ]
     measured = sum(value for value in seconds if value is not None)
     if all(value is not None for value in seconds):
-        parts.append(_("about {time} on this machine", time=duration(measured)))
+        parts.append(_("about {time} on this machine", time=_in_all(measured, wishes)))
     elif expected := _expected_seconds(dataset_id, wishes):
         parts.append(
             _(
                 "about {time} on two processor cores; not measured on this machine yet",
-                time=duration(expected),
+                time=_in_all(expected, wishes),
             )
         )
     elif measured:
@@ -148,6 +148,13 @@ def say_total(dataset_id: str, wishes: Sequence[Wish]) -> None:
     if not any(calls_out(wish.kind, wish.variant.settings) for wish in wishes):
         parts.append(_("$0: everything runs on this machine"))
     st.caption(" · ".join(parts))
+
+
+def _in_all(seconds: float, wishes: Sequence[Wish]) -> str:
+    """Return the time of all runs together, in words."""
+    if len(wishes) == 1:
+        return duration(seconds)
+    return _("{time} for all {n} runs", time=duration(seconds), n=number(len(wishes), 0))
 
 
 def _queries_in_words(dataset_id: str, plan: FormPlan) -> str:
