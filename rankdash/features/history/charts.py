@@ -29,7 +29,9 @@ _MOST_LINES = 16
 # Least distance of two runs as a share of the time axis: runs often come in groups within an hour.
 _APART = 0.008
 _DAY = 86400
-_STEPS = (60, 300, 900, 3600, *(_DAY * share for share in (0.125, 0.25, 0.5)))
+# At least this many seconds on each side of the runs, so that at least one tick is drawn.
+_ROOM = 5.0
+_SECONDS, _MINUTES, _HOURS = (5, 10, 20, 30), (1, 2, 5, 10, 15, 30), (1, 3, 6, 12)
 _DAYS = (1, 2, 7, 14, 30, 91, 182, 365, 1826)
 _MOST_TICKS = 5
 
@@ -209,7 +211,7 @@ def _places(points: Sequence[TrendPoint]) -> dict[int, float]:
 
 def _time_reach(places: dict[int, float]) -> list[float]:
     first, last = min(places.values(), default=0.0), max(places.values(), default=0.0)
-    room = 0.03 * (last - first) or 1800.0
+    room = max(0.03 * (last - first), _ROOM) if last > first else 1800.0
     return [first - room, last + room]
 
 
@@ -333,9 +335,12 @@ def _or_zero(value: float) -> float:
 def _ticks(ends: Sequence[float]) -> dict[str, object]:
     """Return round times between the first and the last run, as dates only if they are days
     apart."""
-    steps = [*_STEPS, *(days * _DAY for days in _DAYS)]
+    units = ((1, _SECONDS), (60, _MINUTES), (3600, _HOURS), (_DAY, _DAYS))
+    steps = [unit * n for unit, counts in units for n in counts]
     step = next((each for each in steps if (ends[1] - ends[0]) / each <= _MOST_TICKS), steps[-1])
-    skeleton = "Hm" if step < _DAY else "MMMd" if step < 91 * _DAY else "yMMM"
+    skeleton = (
+        "Hms" if step < 60 else "Hm" if step < _DAY else "MMMd" if step < 91 * _DAY else "yMMM"
+    )
     ticks = [
         place * step for place in range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)
     ]
