@@ -53,7 +53,7 @@ def no_window(monkeypatch):
 
     def when_seen(study, key, title, height, draw, *of):
         if title:
-            st.subheader(title, anchor=False)
+            st.header(title, anchor=False)
         draw(study)
 
     monkeypatch.setattr(component, "when_seen", when_seen)

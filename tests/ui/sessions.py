@@ -74,7 +74,7 @@ def press(app: AppTest, label: str) -> AppTest:
 
 def said(app: AppTest) -> str:
     """Return all sentences, without the escapes of Markdown."""
-    kinds = (app.title, app.subheader, app.markdown, app.caption, app.text)
+    kinds = (app.title, app.header, app.markdown, app.caption, app.text)
     notes = (app.info, app.success, app.warning, app.error)
     found = "\n".join(str(each.value) for kind in (*kinds, *notes) for each in kind)
     return found.replace("\\", "").replace("\u2060", "")

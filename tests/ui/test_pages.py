@@ -17,7 +17,7 @@ PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
 
 
 def texts(app) -> str:
-    kinds = (app.title, app.subheader, app.caption, app.markdown, app.info, app.error, app.success)
+    kinds = (app.title, app.header, app.caption, app.markdown, app.info, app.error, app.success)
     return "\n".join(str(element.value) for kind in kinds for element in kind)
 
 

@@ -58,7 +58,7 @@ def before_any_run(study: Study) -> None:
         page_currency.choose_currency(())
     with results:
         before, after = calculator(study, None)
-        st.subheader(_("Four ways to rerank, as examples"))
+        st.header(_("Four ways to rerank, as examples"))
         _side_by_side(before, after)
     address.publish()
     sharing_link.follow()

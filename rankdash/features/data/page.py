@@ -44,7 +44,7 @@ def draw(dataset_id: str, *, blocking_said: bool) -> None:
         return
     sampled = plan.sampled(dataset_id)
     name = next(row.name for row in workspace().datasets() if row.id == dataset_id)
-    st.subheader(_("Check report: {name}", name=markdown_safe(name, 60)), anchor=False)
+    st.header(_("Check report: {name}", name=markdown_safe(name, 60)), anchor=False)
     if report.blocks_reranking is not None and not blocking_said:
         why = [finding_text(report.blocks_reranking), _remedy(report.blocks_reranking)]
         st.warning(paragraph(why), icon=":material/block:")

@@ -32,7 +32,7 @@ from rankdash.kit.widgets.uploader import uploader
 
 
 def draw(rows: Sequence[DatasetRow]) -> None:
-    st.subheader(_("Data sets in this workspace"), anchor=False)
+    st.header(_("Data sets in this workspace"), anchor=False)
     opened = address.one("data")
     st.dataframe(
         pd.DataFrame(

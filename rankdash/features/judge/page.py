@@ -83,7 +83,7 @@ def draw_agreement(study: Study, row: JudgeRow) -> None:
     """Draw how well the judge agrees with human labels."""
     judge = stored.judgements(row)
     judged = replace(plan.under_way(study), judge=judge)
-    st.subheader(_("Agreement with human labels"), anchor=False)
+    st.header(_("Agreement with human labels"), anchor=False)
     agreement = agreed(judged, judge)
     if not len(agreement.pairs):
         st.info(

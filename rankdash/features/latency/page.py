@@ -35,7 +35,7 @@ def load(study: Study, target_ms: float) -> None:
 def growth(study: Study) -> None:
     """Draw latency by documents or tokens, with a line if the points justify one."""
     timings = latency.timed(study)
-    st.subheader(_("Latency by tokens or documents per query"), anchor=False)
+    st.header(_("Latency by tokens or documents per query"), anchor=False)
     varied = any(times.documents[0] != times.documents[1] for times in timings.values())
     tokens = any(len(latency.cloud(study, system, "tokens")[0]) for system in timings)
     drawn, beside = st.columns([7, 5], gap="medium")
@@ -188,7 +188,7 @@ def _growth_tables(clouds: list[charts_load.Cloud], against: Against) -> None:
 
 def draw_throughput(study: Study, target_ms: float) -> None:
     """Draw the throughput of the systems for which it was measured."""
-    st.subheader(_("Throughput, concurrency"), anchor=False)
+    st.header(_("Throughput, concurrency"), anchor=False)
     measured, without = [], []
     for system in study.chosen:
         run = study.run(system)
@@ -282,7 +282,7 @@ def draw_tokens(study: Study) -> None:
     readers = [
         system for system in study.chosen if latency.token_lengths(study, system) is not None
     ]
-    st.subheader(_("Text length and truncation"), anchor=False)
+    st.header(_("Text length and truncation"), anchor=False)
     system = readers[0] if readers else None
     if len(readers) > 1:
         label = _p("field", "System")

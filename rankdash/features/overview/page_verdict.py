@@ -224,7 +224,7 @@ def above_means(study: Study, page: str) -> bool:
     means = sampled is None and (bool(uploaded) or not open_still)
     with st.container(border=True):
         if labelling is None:
-            st.subheader(_("No labels yet"), anchor=False)
+            st.header(_("No labels yet"), anchor=False)
             st.write(
                 _(
                     "Without labels, rankdash cannot determine which ranking is better. A few "

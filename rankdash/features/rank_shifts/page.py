@@ -46,7 +46,7 @@ def destinations(study: Study, challenger: str) -> None:
     top k. If no label names a relevant document, all documents are counted."""
     movements = moves(study, challenger)
     way = flow(study, challenger)
-    st.subheader(
+    st.header(
         _("Movements of relevant documents") if way.total else _("Document movements"),
         anchor=False,
     )
@@ -199,7 +199,7 @@ def draw_below(study: Study, challenger: str) -> None:
 
 def sizes(study: Study, challenger: str) -> None:
     """Draw how many ranks documents moved, as a chart and as a table."""
-    st.subheader(_("Distances of moves"), anchor=False)
+    st.header(_("Distances of moves"), anchor=False)
     table = rank_shifts_study.move_sizes(study, challenger)
     before, after = study.name(study.baseline), study.name(challenger)
     draw(charts.move_sizes_chart(table, before, after), key="shifts.sizes")
@@ -353,7 +353,7 @@ _MOST_PAIRS = 10
 def draw_agreement(study: Study, challenger: str) -> None:
     """Draw the agreement of each two systems; with many systems the chart shows only pairs with the
     challenger."""
-    st.subheader(_("Agreement of the systems"), anchor=False)
+    st.header(_("Agreement of the systems"), anchor=False)
     table = drawn = rank_shifts_study.agreement_table(study)
     names, level = study.names, study.statistics.level
     sentences = []

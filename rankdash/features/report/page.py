@@ -245,7 +245,7 @@ def draw_exports(study: Study, front: Front | None) -> None:
     the report."""
     named = english(study)
     parts = {part.name: part for part in report_zip.tables(named)}
-    st.subheader(_("Numbers and files"), anchor=False)
+    st.header(_("Numbers and files"), anchor=False)
     st.caption(
         _(
             "rankdash creates each file when you click it. The report and the pictures use the "

@@ -43,7 +43,7 @@ _NAME_WIDTH, _NAME_COLUMNS = 180, 22
 
 
 def draw(dataset_id: str) -> None:
-    st.subheader(_p("heading", "Runs"), anchor=False)
+    st.header(_p("heading", "Runs"), anchor=False)
     rows = list(stored.rows(dataset_id).values())[::-1]
     if not rows:
         st.caption(_nothing_listed(dataset_id))

@@ -70,7 +70,7 @@ def when_seen(
         redrawn with the page; a part below it waits until it is in sight again.
     """
     if title:
-        st.subheader(title, anchor=False)
+        st.header(title, anchor=False)
     st.session_state[_WHOLE] = True
     try:
         _part(replace(study), key, f"{cache.content(study)} {of}", height, draw)

@@ -42,6 +42,8 @@ button:is([data-variant="segmented_control"], [data-variant="pills"])[data-selec
 button:is([data-variant="segmented_control"], [data-variant="pills"])[data-selected="true"] * {{
   color: inherit !important; }}
 [data-testid="stSliderThumbValue"] {{ color: inherit; }}
+/* Headings of parts follow the page's title, and need no more room than smaller ones. */
+[data-testid="stHeading"] h2 {{ padding-top: 0.75rem; }}
 @media screen and (max-width: {WIDE - 1}px) {{
   [data-testid="stMainBlockContainer"] {{ padding-left: 2rem; padding-right: 2rem; }}
   /* Charts and tables below each other. */

@@ -351,7 +351,7 @@ def draw_empty_page(page: str, title: str, why: str, label: str, target: str = "
     page: the name of its file. target: the page that the button opens, for its icon.
     """
     with st.container(border=True):
-        st.subheader(title, anchor=False)
+        st.header(title, anchor=False)
         st.write(why)
         preview(page)
         if target and read_only():

@@ -427,7 +427,7 @@ def draw_labelled_queries(study: Study, labelling: Labelling) -> None:
     rows = table(study, labelling)
     if rows.empty:
         return
-    st.subheader(_("Labelled queries"), anchor=False)
+    st.header(_("Labelled queries"), anchor=False)
     shown = {
         "query": _p("column", "query"),
         "labelled": _("labelled documents"),
