@@ -42,6 +42,7 @@ def draw_queries(study: Study) -> None:
     """Draw the system, the filters, the list and the open query."""
     study = view.again(study)
     st.html(page_list.STYLE)
+    page_reading.send_script()
     with st.container(horizontal=True, key="queries.above"):
         challenger = view.in_focus(study)
         listing = queries_study.listing(study, challenger)

@@ -53,6 +53,7 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
 # Side by side if the window and the page have room, both as high as the window allows.
 STYLE = """<style>
 .st-key-queries-above > .st-key-queries-tally { flex: 1 1 34rem; width: auto; }
+[data-testid="stLayoutWrapper"]:has(> .st-key-reading-script) { display: none; }
 .st-key-queries-panes { container: queries / inline-size; }
 .st-key-queries-panes > :has(> [class*="st-key-queries-pane-"]) { flex: 1 1 100%; min-width: 0; }
 .st-key-queries-pane-query { scroll-margin-top: 4rem; }

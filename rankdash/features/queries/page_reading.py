@@ -22,12 +22,12 @@ from rankdash.features.queries.ladder import Ladder
 from rankdash.features.queries.study import Missed, Text
 from rankdash.kit.drawing import style
 from rankdash.kit.widgets import address, dialogs, stored, view
-from rankdash.kit.widgets.component import component
+from rankdash.kit.widgets.component import with_script_apart
 from rankdash.kit.widgets.labels import corrections
 from rankdash.kit.widgets.stored import read_only
 from rankdash.kit.widgets.text import QueryTerms, Spans, pieces, snippet, spans, terms
 
-_READING = component(Path(__file__).with_name("reading"))
+send_script, _READING = with_script_apart(Path(__file__).with_name("reading"))
 _PLACE = "queries.reading"
 _SIDES = ("left", "right")
 _SHOWN, _MOST_MISSED = 10, 10

@@ -22,17 +22,29 @@ _SEEN = "in_view.seen"
 _WHOLE = "in_view.whole"
 
 
-def component(folder: Path) -> Callable[..., None]:
+# Runs the script of a component once another component has brought it.
+_LOADER = """export default function (args) {
+let leave, left = false;
+const run = () => { if (!left) leave = window["NAME"](args); };
+if (window["NAME"]) run();
+else addEventListener("NAME", run, { once: true });
+return () => { left = true; leave?.(); };
+}"""
+
+
+def component(folder: Path, js: str = "") -> Callable[..., None]:
     """Return a function that shows the component in a folder.
 
     It takes a key, the data (JSON), and `heard`, a callback for the value of the trigger `event`,
     which runs before the page. The value comes from a browser: it can be anything.
+
+    js: replaces `index.js`.
     """
     show = st.components.v2.component(
         f"rankdash.{folder.name}",
         html="<div class='root'></div>",
         css=_compact((folder / "style.css").read_text("utf-8")),
-        js=_compact((folder / "index.js").read_text("utf-8")),
+        js=js or _script(folder),
     )
 
     def shown(key: str, data: object, heard: Callable[[Any], None]) -> None:
@@ -45,6 +57,31 @@ def component(folder: Path) -> Callable[..., None]:
         show(key=key, data=data, on_event_change=changed)
 
     return shown
+
+
+def with_script_apart(folder: Path) -> tuple[Callable[[], None], Callable[..., None]]:
+    """Return a function that sends the script of the component in a folder, and one that shows the
+    component, as from `component`.
+
+    Streamlit sends the script of a component with every change of its data. A large script is sent
+    apart, outside of the fragment that changes the data.
+    """
+    name = f"rankdash.{folder.name}"
+    run = _script(folder).replace("export default", f'window["{name}"] =', 1)
+    show = st.components.v2.component(
+        f"{name}_script",
+        js=f'{run};\nexport default () => {{ dispatchEvent(new Event("{name}")); }}',
+    )
+
+    def send() -> None:
+        with st.container(key=f"{folder.name}.script"):
+            show(key=f"{name}_script", data={})
+
+    return send, component(folder, _LOADER.replace("NAME", name))
+
+
+def _script(folder: Path) -> str:
+    return _compact((folder / "index.js").read_text("utf-8"))
 
 
 def _compact(source: str) -> str:
