@@ -227,7 +227,10 @@ def _care(draft: Draft) -> str:
     rests = _("Prices and assumptions are listed under “Cost and break-even”.")
     if draft.examples:
         examples = enumerated(draft.examples)
-        rests = paragraph([rests, _("Example prices are used for: {systems}.", systems=examples)])
+        unset = _("**Price not set: {systems}.**", systems=examples)
+        if draft.money.example:
+            unset = _("Example prices are used for: {systems}.", systems=examples)
+        rests = paragraph([rests, unset])
     return paragraph([each for each in (rests, prices.defaults(draft.money)) if each])
 
 
