@@ -43,10 +43,10 @@ def tally(study: Study, listing: Listing) -> None:
     band = f" (±{plain(study.statistics.tie_band)})"
     words = {
         "outcome": {**outcome_words(), "same": outcome_words()["same"] + band},
-        "fault": {**fault_words(), "none": _p("fault", "perfect")},
+        "fault": _fault_words(),
     }
-    titles = {"outcome": _p("field", "Change")}
-    if "fault" in listing.occurring:
+    titles = {"outcome": _p("field", "Change"), "fault": _p("field", "Fault")}
+    if {*listing.occurring.get("fault", ())} - {"none"}:
         # All of them, whether the reranker helped or hurt.
         imperfect = int(listing.table["fault"].isin(FAULTS[:-1]).sum())
         titles["fault"] = ngettext(
@@ -81,6 +81,11 @@ def tally(study: Study, listing: Listing) -> None:
                 address.choose(field, None if address.several(field) == [value] else [value])
 
     _TALLY("queries.tally", {"bars": bars}, heard)
+
+
+def _fault_words() -> dict[str, str]:
+    """Return code of a `Fault` → a word for queries with it."""
+    return {**fault_words(), "none": _p("fault", "perfect")}
 
 
 def draw(
@@ -137,7 +142,7 @@ def _folded(
     )
     reasons = _several("reason", _present(listing, "reason"), _p("field", "Reason"), reason_words())
     faults = _several(
-        "fault", _present(listing, "fault", FAULTS), _p("field", "Fault"), fault_words()
+        "fault", _present(listing, "fault", FAULTS), _p("field", "Fault"), _fault_words()
     )
     segments = _several("segment", list(options), _("Kind of query"), _segment_words(options))
     states = _several(
