@@ -30,8 +30,8 @@ _MOST_LINES = 16
 _APART = 0.008
 _DAY = 86400
 # At least this many seconds on each side of the runs, so that at least one tick is drawn.
-_ROOM = 5.0
-_SECONDS, _MINUTES, _HOURS = (5, 10, 20, 30), (1, 2, 5, 10, 15, 30), (1, 3, 6, 12)
+_ROOM = 1.5
+_SECONDS, _MINUTES, _HOURS = (1, 2, 5, 10, 20, 30), (1, 2, 5, 10, 15, 30), (1, 3, 6, 12)
 _DAYS = (1, 2, 7, 14, 30, 91, 182, 365, 1826)
 _MOST_TICKS = 5
 
