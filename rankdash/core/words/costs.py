@@ -107,7 +107,10 @@ def cell(amount: Amount, currency: str, written: str = "money") -> tuple[str, st
     bare = amount.low is None and amount.high is None
     if bare or amount.low == amount.value == amount.high:
         return value, ""
-    return value, _("{low} … {high}", low=end(amount.low), high=end(amount.high))
+    low, high = end(amount.low), end(amount.high)
+    if any(each is None or isinstance(each, str) for each in (amount.low, amount.high)):
+        return value, f"{low} … {high}"
+    return value, _("{low} … {high}", low=low, high=high)
 
 
 def return_words(net: float, cost: float) -> str:

@@ -13,6 +13,7 @@ from babel.dates import format_date
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.i18n import (
     LANGUAGES,
+    enumerated,
     ngettext,
     paragraph,
     speaking,
@@ -223,7 +224,7 @@ def _head(study: Study, front: Front, title: str) -> str:
     compared = study.name(study.baseline)
     if study.challengers:
         n = len(study.challengers)
-        systems = ", ".join(map(study.name, study.challengers))
+        systems = enumerated([*map(study.name, study.challengers)])
         if n > _NAMED:
             systems = ngettext("{n} system", "{n} systems", n)
         compared = _("{baseline} → {systems}", baseline=compared, systems=systems)

@@ -154,7 +154,7 @@ def _in_all(seconds: float, wishes: Sequence[Wish]) -> str:
     """Return the time of all runs together, in words."""
     if len(wishes) == 1:
         return duration(seconds)
-    return _("{time} for all {n} runs", time=duration(seconds), n=number(len(wishes), 0))
+    return _("{time} for the {n} runs together", time=duration(seconds), n=number(len(wishes), 0))
 
 
 def _queries_in_words(dataset_id: str, plan: FormPlan) -> str:

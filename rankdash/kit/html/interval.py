@@ -121,7 +121,7 @@ def _marks(
     return marks
 
 
-_CELLS = ("2 1 13rem", "2 1 10rem", "1 1 14rem;font-size:0.9rem")
+_CELLS = ("2 1 13rem", "2 1 10rem", "1 1 17rem;font-size:0.9rem")
 
 
 def rows_html(rows: Iterable[tuple[str, str, str]]) -> str:
