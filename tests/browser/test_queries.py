@@ -91,7 +91,7 @@ def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
     # Every control is reached by Tab, and has a name.
     assert visit.stops("queries-tally") == [
         f'button "{each}"'
-        for each in ("helped ▲ 2", "same = (±0.005) 3", "hurt ▼ 3", "reranker 6", "none 2")
+        for each in ("helped ▲ 2", "same = (±0.005) 3", "hurt ▼ 3", "reranker 6", "perfect 2")
     ]
     assert visit.stops("queries-list") == ['listbox "Queries"']
     chips = ("NDCG@10 1.000 → 0.500 · -0.500 hurt ▼", "irrelevant promoted", "Fault: reranker",

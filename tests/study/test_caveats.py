@@ -108,7 +108,11 @@ def priced(kind: str) -> Study:
     if kind != "a ranking from a file":
         run = replace(timed(run, 5.0), reranker="bm25", machine={"cpu": "a processor"})
     own = replace(shipped()[0], as_of=date(2026, 11, 1), source="our contract")
-    money = {"no money": None, "own": Money(prices={run.id: own})}
+    money = {
+        "no money": None,
+        "own": Money(prices={run.id: own}),
+        "example": Money(example=True),
+    }
     return compared(loaded, run, money=money.get(kind, Money()))
 
 
@@ -247,6 +251,7 @@ def cases() -> dict[str, tuple[Any, ...]]:
         ),
         "nothing of prices was asked": (priced("no money"), "price"),
         "an example stands in for the price": (priced("example"), "price"),
+        "neither price nor example is in use": (priced("not set"), "price"),
         "the user's own price": (priced("own"), "price"),
         "proven on another metric": (
             others(others=("hit@4", "judged@10", "hit@10")), "other_metrics",
@@ -378,7 +383,10 @@ def test_the_most_serious_caveat_comes_first():
     machine = {"cpu": "a processor", "shipped_with": "sample"}
     run = replace(timed(moved(loaded, TOP * 4), 5.0), reranker="bm25", machine=machine)
     next_best = moved(loaded, [1] * 39 + [2], "next")
-    of = compared(loaded, run, next_best, others=("hit@1",), money=Money())
+    of = compared(loaded, run, next_best, others=("hit@1",), money=Money(example=True))
     assert [each.code for each in caveats(of, of.challengers[0])] == [
         *("baseline", "unlabelled", "lead", "other_metrics", "price", "timings"),
     ]
+    # Without example values, no page shows a price that the user did not set.
+    of = replace(of, money=Money())
+    assert "price" not in [each.code for each in caveats(of, of.challengers[0])]

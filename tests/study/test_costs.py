@@ -433,10 +433,15 @@ def test_every_way_of_pricing_says_one_amount_on_every_surface():
     hour = 0.2 / (100 * 3600 * 0.3) * 1000
     expected = {"fast": hour, "llm": 5.0, "given": 0.7, fused.name: hour + 5.7}
     board = {study.name(row.system): row.per_thousand for row in standings(study)}
+    unset = [name for name, amount in board.items() if amount is None]
+    assert unset == ["fast", "file", fused.name]
+    assert study.money is not None
+    examples = replace(study, money=replace(study.money, example=True))
+    board = {study.name(row.system): row.per_thousand for row in standings(examples)}
     cards = {each.name: each for each in choices(study)[1:]}
     billed = {name: each.bill.per_thousand for name, each in cards.items()}
     written = {name: each.outcome.cost_per_thousand.value for name, each in cards.items()}
+    assert billed["file"] is written["file"] is None
     for found in (board, billed, written):
-        assert found.pop("file") is None
         assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
     assert prices.of(bill(study, "llm")) == "Charged in this run: $5.00/1,000 searches"

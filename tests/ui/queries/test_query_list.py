@@ -171,7 +171,7 @@ def test_bars_count_the_queries_and_a_click_on_a_part_filters_until_the_next():
 
     assert shown() == {
         "outcome": {"helped ▲": "3", "same = (±0.005)": "1", "hurt ▼": "2"},
-        "fault": {"reranker": "3", "none": "3"},
+        "fault": {"reranker": "3", "perfect": "3"},
     }
     for field, value, left in (
         ("outcome", "hurt", ["hurt"]), ("fault", "none", ["hurt", "none"]),
