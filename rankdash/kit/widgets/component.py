@@ -60,8 +60,8 @@ def component(folder: Path, js: str = "") -> Callable[..., None]:
 
 
 def with_script_apart(folder: Path) -> tuple[Callable[[], None], Callable[..., None]]:
-    """Return a function that sends the script of the component in a folder, and one that shows the
-    component, as from `component`.
+    """Return two functions for the component in a folder: the first sends its script, the second is
+    as from `component`.
 
     Streamlit sends the script of a component with every change of its data. A large script is sent
     apart, outside of the fragment that changes the data.
