@@ -32,6 +32,8 @@ from rankdash.core.rerankers.defaults import with_model
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.rerankers.neural.packaged import misfit
 from rankdash.core.runs import runner
+from rankdash.core.runs.plan import Timing, plan
+from rankdash.core.runs.stopping import StopRule, Watch
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.core.statistics.comparison import compare as compare_evaluations
 from rankdash.core.study import leaderboard
@@ -144,6 +146,7 @@ def rerank(
     *,
     depth: int | None = None,
     without_text: WithoutText = "exclude",
+    stop_when_conclusive: str | None = None,
     **settings: SettingValue,
 ) -> Run:
     """Rerank the first `depth` candidates (None: all) of every query.
@@ -153,6 +156,9 @@ def rerank(
         language of the texts.
     without_text: "exclude" leaves candidates without a text in first-stage order below the others;
         "empty" scores them as an empty text.
+    stop_when_conclusive: a metric, such as "ndcg@10": score the queries in random order, and stop
+        when its change against the first stage is conclusive. All later intervals of this run are
+        anytime-valid.
 
     A failed query is listed in `Run.queries` with its reason, and never counts as 0.
 
@@ -163,12 +169,17 @@ def rerank(
     kind = get(reranker)
     made = create(reranker, with_model(kind, settings, data))
     _warn([*misfit(made.settings, data.language)])
+    able, watch = kind.able(made.settings), None
+    if stop_when_conclusive is not None:
+        planned = plan(data, depth, needs_text=able.needs_text, without_text=without_text)
+        watch = Watch(data, planned, StopRule(stop_when_conclusive, by_itself=True), Timing().seed)
     run = runner.rerank(
         data,
         made,
         depth=depth,
         without_text=without_text,
-        capabilities=kind.able(made.settings),
+        capabilities=able,
+        watch=watch,
     )
     if run.measured is not None and run.measured.illiterate:
         warnings.warn(unknown_tokens(run.name, run.measured.unknown_tokens), stacklevel=2)

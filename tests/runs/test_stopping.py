@@ -1,6 +1,8 @@
 """Runs that stop by their result, and how they are reported."""
 
 import math
+import threading
+import unittest.mock
 from dataclasses import replace
 from statistics import NormalDist
 
@@ -12,20 +14,23 @@ from rankdash.core.rerankers import Scored
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.runs import jobs, runner
 from rankdash.core.runs.combining import CombinedRun, fuse
-from rankdash.core.runs.jobs import StopRule, Timing
-from rankdash.core.runs.plan import plan, random_order
+from rankdash.core.runs.jobs import JobRequest, StopRule, Timing
+from rankdash.core.runs.plan import STOPPED, plan, random_order
 from rankdash.core.runs.results import QueryResult
 from rankdash.core.runs.runner import Cancelled
-from rankdash.core.runs.stopping import STOPPED, Look, Watch
+from rankdash.core.runs.stopping import Look, Watch
+from rankdash.core.runs.worker import Attempt
 from rankdash.core.statistics.anytime import half_width
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
+from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
 from tests.runs.stub import BLOCKS, ONE_BY_ONE, Stub, failed, go
 from tests.runs.test_worker import Made
 from tests.runs.test_worker import asked as asked
 from tests.runs.test_worker import small_batches as small_batches
 from tests.runs.test_worker import work as work
+from tests.stored import keep_sample
 
 pytestmark = pytest.mark.usefixtures("small_batches")
 ITSELF = StopRule("mrr@10", by_itself=True)
@@ -270,13 +275,46 @@ def test_a_retry_of_failed_queries_has_the_rule_too(workspace, submit, work, dat
     assert 0 < workspace.run(again).stopped.scored <= workspace.run(first).stopped.scored
 
 
+def attempt(workspace, request):
+    """Run a job with its real reranker in this process; return its row and its run."""
+    job_id, owner = jobs.submit(workspace, request), Owner()
+    Attempt(workspace, owner, Queue(workspace).claim(owner), threading.Event()).run()
+    return Queue(workspace).row(job_id), workspace.run(job_id)
+
+
+def test_a_local_run_of_the_sample_stops(workspace):
+    rule = StopRule("ndcg@10", by_itself=True)
+    request = JobRequest(keep_sample(workspace), "bm25", {"language": "none"}, stop=rule)
+    row, run = attempt(workspace, request)
+    assert (row.state, run.stopped.planned) == ("done", 168)
+    assert 20 <= run.stopped.scored < 168
+    data = workspace.dataset(row.dataset_id)
+    verdict = study(data, run, metric="ndcg@10").comparison.verdict(run.id, "ndcg@10")
+    assert verdict.kind == "worse" and "by its result" in verdict.sentence
+
+
+def test_a_paid_service_bills_only_the_queries_before_the_stop(workspace, server):
+    settings = {
+        "dialect": "cohere",
+        "base_url": server.url,
+        "key_variable": "none",
+        "model": "m",
+        "price_searches": 2.0,
+        "concurrency": 1,
+    }
+    rule = StopRule("ndcg@10", by_itself=True)
+    request = JobRequest(keep_sample(workspace), "endpoint", settings, stop=rule)
+    row, run = attempt(workspace, request)
+    assert (row.state, run.stopped.planned) == ("done", 168)
+    assert len(server.seen) == run.stopped.scored < 168
+    assert len(run.calls) == run.stopped.scored
+
+
 # How a stopped run is reported.
 
 
 @pytest.fixture(scope="module")
 def stopped(large):
-    import unittest.mock
-
     with unittest.mock.patch.object(runner, "BATCH_SECONDS", 0.0):
         return replace(go(large, Stub(usual=best), watch=watch(large)), id="stopped")
 

@@ -62,15 +62,16 @@ class Stopped:
     first stage was conclusive.
 
     scored, planned: numbers of queries. seed: of the random order in which they were scored.
-    metric, conventions, level: by which the change was conclusive.
+    metric, conventions, level: by which the change was conclusive. Empty, and NaN, if the ranking
+        is from a file.
     """
 
     scored: int
     planned: int
-    seed: int
-    metric: str
-    conventions: dict[str, bool | int | float | str | None]
-    level: float
+    seed: int = 0
+    metric: str = ""
+    conventions: dict[str, bool | int | float | str | None] = field(default_factory=dict)
+    level: float = math.nan
 
 
 @dataclass(frozen=True)

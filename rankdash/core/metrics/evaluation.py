@@ -130,8 +130,6 @@ def evaluate(
     measures: Sequence[Measure | str],
     conventions: Conventions | None = None,
     left_out: Mapping[str, str] = _NONE_LEFT_OUT,
-    *,
-    stopped: bool = False,
 ) -> Evaluation:
     """Score every labelled query.
 
@@ -139,7 +137,6 @@ def evaluate(
     conventions: must join rankings and labels like the conventions of `judged`.
     left_out: query id → "failed" or "skipped", for queries without a result: they get NaN and that
         state, regardless of `conventions.missing`.
-    stopped: whether the run was stopped by its result.
 
     Raises SpecError for an unknown spec, or conventions that differ from `judged`.
     """
@@ -174,7 +171,6 @@ def evaluate(
         measures=parsed,
         conventions=conventions,
         counts=_counts(judged, states, chosen),
-        stopped=stopped,
     )
 
 

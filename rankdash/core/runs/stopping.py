@@ -16,12 +16,9 @@ from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import Stopped
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import evaluate, judge, parse_measure
-from rankdash.core.runs.plan import Plan, random_order
+from rankdash.core.runs.plan import STOPPED, Plan, random_order
 from rankdash.core.runs.results import QueryResult, ranked
 from rankdash.core.statistics.anytime import anytime_interval
-
-STOPPED = "not scored: the result was conclusive"
-"""Reason of the skipped queries of a stopped run."""
 
 
 @dataclass(frozen=True)

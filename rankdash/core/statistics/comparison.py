@@ -7,6 +7,7 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 import pandas as pd
@@ -75,6 +76,8 @@ class Comparison:
     If the run of the system or the baseline was stopped by its result, all intervals are
     anytime-valid, and p, smallest_detectable and more_queries are NaN.
 
+    stopped: the systems with runs that were stopped by their result.
+
     With fewer than `FEWEST_QUERIES` values, intervals are NaN, and with fewer pairs, the test and
     smallest_detectable. The baseline's own rows have delta 0 and the verdict "baseline".
     """
@@ -87,6 +90,7 @@ class Comparison:
     frame: pd.DataFrame
     verdicts: _Verdicts
     reasons: _Reasons
+    stopped: frozenset[str] = frozenset()
 
     def row(self, system: str, spec: str | Measure) -> pd.Series:
         """Return the row of the frame. Raises SpecError for a system or metric that was not
@@ -272,6 +276,7 @@ def compare(
         frame=frame,
         verdicts=verdicts,
         reasons=reasons,
+        stopped=frozenset(compress(aligned.systems, aligned.stopped)),
     )
 
 

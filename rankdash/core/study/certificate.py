@@ -74,6 +74,7 @@ _NUMBERS: Mapping[str, tuple[Callable[[float], str], str]] = {
 
 _VERDICT = "interval of the difference, corrected p, and the settings of the verdict"
 _ESTIMATES, _JUDGE = "estimates from sampled labels", "verdicts of the LLM judge"
+_STOPPED = "all numbers and verdicts, because a run was stopped by its result"
 _OTHERS = (
     "latency, price, return, and the sentences on risks, open points and the next step",
     "numbers of queries that would prove a change",
@@ -138,8 +139,9 @@ def certificate(study: Study) -> dict[str, Json] | None:
     read in pieces, so that they have no hash."""
     if not study.has_rankings:
         return None
-    estimated = only_estimates(study)
-    families = [] if estimated else _families(study)
+    estimated = (_ESTIMATES,) if only_estimates(study) else ()
+    stopped = (_STOPPED,) if any(map(study.stopped, study.chosen)) else ()
+    families = [] if estimated or stopped else _families(study)
     specs = [spec for family in families for spec in family]
     data = query_values(study, specs)
     size = len(specs) * len(study.chosen) * len(data["queries"])
@@ -178,7 +180,7 @@ def certificate(study: Study) -> dict[str, Json] | None:
             **{name: source for name, (_text, source) in _NUMBERS.items()},
             "verdict": _VERDICT,
         },
-        "not_covered": [*((_ESTIMATES,) if estimated else ()), *judged, *_OTHERS],
+        "not_covered": [*estimated, *stopped, *judged, *_OTHERS],
     }
 
 

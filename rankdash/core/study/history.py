@@ -27,12 +27,13 @@ from rankdash.core.study.study import Study
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
-    """A run joined with the labels. excluded: query id → "failed" or "skipped". tuned: as in
-    `Evaluation`."""
+    """A run joined with the labels. excluded: query id → "failed" or "skipped". tuned, stopped: as
+    in `Evaluation`."""
 
     judged: Judged
     excluded: Mapping[str, str]
     tuned: bool
+    stopped: bool
 
 
 def evaluation(study: Study, system: str) -> Evaluation:
@@ -45,14 +46,14 @@ def evaluation(study: Study, system: str) -> Evaluation:
         run = load()
         judged = judge(run.ranking, study.dataset.qrels, study.conventions)
         record = tuned(run, lambda part: _loaded(study, part))
-        return _Joined(judged, run.excluded, record is not None)
+        return _Joined(judged, run.excluded, record is not None, run.stopped is not None)
 
     def make() -> Evaluation:
         joined = study.shared(
             ("joined", study.dataset_id, system, *study.conventions.joining), join
         )
         values = evaluate(joined.judged, [study.spec], study.conventions, joined.excluded)
-        return replace(values, tuned=joined.tuned)
+        return replace(values, tuned=joined.tuned, stopped=joined.stopped)
 
     return study.shared(("history", study.dataset_id, system, study.spec, study.conventions), make)
 
@@ -110,11 +111,13 @@ class Trend:
 
     frame: one row for each system, in the order of the argument.
 
-    - system; answered: the number of queries with a value; on_line: whether it is compared.
+    - system; answered: the number of queries with a value; on_line: whether it is compared over the
+    queries of the line.
     - For systems on the line, over the same `queries` queries: mean with mean_low…mean_high;
       missing, the queries without returned documents, which count as 0; delta from the baseline
       with delta_low…delta_high, p and p_corrected (over `comparisons`); helped, same, hurt;
-      verdict, as in `statistics.Comparison`. The others have a mean over their own queries, NaN for
+      verdict, as in `statistics.Comparison`. A run that was stopped by its result has the same over
+      the queries that it scored. The others have a mean over their own queries, NaN for
       the rest, and the verdict `APART`.
 
     queries: the number of queries on the line. fullest: the number of queries with a value of the
@@ -130,7 +133,12 @@ class Trend:
     @property
     def apart(self) -> int:
         """The number of systems not compared, because they have values for too few queries."""
-        return int((~self.frame["on_line"]).sum())
+        return int((self.frame["verdict"] == APART).sum())
+
+    @property
+    def stopped(self) -> int:
+        """The number of systems with runs that were stopped by their result."""
+        return len(self.frame) - self.apart - int(self.frame["on_line"].sum())
 
 
 def trend_of_points(
@@ -156,9 +164,18 @@ def trend_of_points(
     answered = {system: int(row.sum()) for system, row in has_value.items()}
     fullest = max(answered.values())
     least = 1 if every else max(COVERED * fullest, 1)
-    line = [name for name in evaluations if answered[name] >= least or name == baseline]
+    stopped = [name for name in evaluations if evaluations[name].stopped and answered[name]]
+    line = [
+        name
+        for name in evaluations
+        if name == baseline or (answered[name] >= least and name not in stopped)
+    ]
     common = np.logical_and.reduce([has_value[name] for name in line])
-    chosen = {name: _only(evaluations[name], aligned.query_ids[common], measure) for name in line}
+    chosen = {
+        name: _only(evaluations[name], aligned.query_ids[common], measure)
+        for name in evaluations
+        if name in (*line, *stopped)
+    }
     compared = compare(chosen, baseline, settings)
     rows = []
     for name, evaluation in evaluations.items():
@@ -168,12 +185,12 @@ def trend_of_points(
             row |= {column: figures[column] for column in _COMPARED}
         else:
             row |= {"mean": evaluation.mean(measure), "verdict": APART}
-        rows.append({"system": name, "answered": answered[name], "on_line": name in chosen, **row})
+        rows.append({"system": name, "answered": answered[name], "on_line": name in line, **row})
     return Trend(
         baseline=baseline,
         queries=int(common.sum()),
         fullest=fullest,
-        comparisons=len(line) - 1,
+        comparisons=len(chosen) - 1,
         frame=pd.DataFrame(rows, columns=["system", "answered", "on_line", *_COMPARED]),
     )
 

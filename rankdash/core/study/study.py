@@ -299,11 +299,10 @@ class Study:
 
     @part("labels", "conventions")
     def _evaluated(self, system: str, specs: tuple[str, ...]) -> Evaluation:
-        rules, excluded, stopped = self.conventions, self.excluded(system), self.stopped(system)
-        values = self.of_judged(
-            system, lambda judged: evaluate(judged, specs, rules, excluded, stopped=stopped)
-        )
-        return replace(values, tuned=self.tuned(system) is not None)
+        rules, excluded = self.conventions, self.excluded(system)
+        values = self.of_judged(system, lambda judged: evaluate(judged, specs, rules, excluded))
+        tuned = self.tuned(system) is not None
+        return replace(values, tuned=tuned, stopped=self.stopped(system))
 
     @cached_property
     def evaluations(self) -> dict[str, Evaluation]:

@@ -223,7 +223,12 @@ def decide(
             outcomes.append(_of_sampled(each, sampled.get(each.subject)))
         else:
             made = _outcome(each, comparison, challenger, timings)
-            if values is not None and not math.isnan(made.low) and each.kind in _OF_INTERVAL:
+            stopped = bool({comparison.baseline, challenger} & comparison.stopped)
+            if stopped:
+                # Limits of a share, and p, are for a fixed number of queries.
+                if each.kind == "max-hurt":
+                    made = replace(made, low=math.nan, high=math.nan)
+            elif values is not None and not math.isnan(made.low) and each.kind in _OF_INTERVAL:
                 observed = values(each.subject)[_OF_INTERVAL.index(each.kind)]
                 made = replace(made, p=_p(observed, each, comparison))
             outcomes.append(_within_reach(made, most))

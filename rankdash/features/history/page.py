@@ -221,7 +221,6 @@ def _lines(history: Past) -> dict[str, str]:
 
 def _point(history: Past, run: RunRow) -> history_charts.TrendPoint:
     row = history.row(run.id)
-    compared = bool(row["on_line"])
     return history_charts.TrendPoint(
         number=history.number(run.id),
         name=history.name(run.id),
@@ -230,8 +229,8 @@ def _point(history: Past, run: RunRow) -> history_charts.TrendPoint:
         mean=float(row["mean"]),
         low=float(row["mean_low"]),
         high=float(row["mean_high"]),
-        n=history.trend.queries if compared else int(row["answered"]),
-        compared=compared,
+        n=history.trend.queries if row["on_line"] else int(row["answered"]),
+        compared=row["verdict"] != study_history.APART,
         p95_ms=history.p95_ms(run),
         failed=run.queries_failed,
         note=_note(history, run),
@@ -273,6 +272,16 @@ def rests_on(history: Past) -> None:
                 "{n} runs have results for too few of these queries. They are not compared, and "
                 "their rows are computed over their own queries.",
                 trend.apart,
+            )
+        )
+    if trend.stopped:
+        sentences.append(
+            ngettext(
+                "{n} run was stopped by its result. It is compared over the queries that it "
+                "scored, with an anytime-valid interval.",
+                "{n} runs were stopped by their result. They are compared over the queries that "
+                "they scored, with anytime-valid intervals.",
+                trend.stopped,
             )
         )
     machines = {

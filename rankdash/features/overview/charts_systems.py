@@ -13,7 +13,7 @@ from rankdash.core.base.i18n import enumerated, level_percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import LEVEL
 from rankdash.core.metrics import parse_measure
-from rankdash.core.statistics.verdict import is_proven
+from rankdash.core.statistics.verdict import PROVEN, is_proven
 from rankdash.kit.drawing import draw, style
 from rankdash.kit.html.interval import colour_of
 
@@ -177,7 +177,9 @@ def _rows(table: pd.DataFrame, baseline: str, order: Sequence[str], level: float
                     high=min(max(high, least), most),
                     interval=draw.span(low, high) if order else "",
                     p=p,
-                    proven=not order or is_proven(low, high, p, level),
+                    proven=not order
+                    or row.get("verdict") in PROVEN
+                    or is_proven(low, high, p, level),
                     place=places[row["system"]],
                 )
             )

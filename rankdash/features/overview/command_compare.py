@@ -37,7 +37,7 @@ from rankdash.kit.commands.arguments import (
     rules,
 )
 from rankdash.kit.commands.output import aligned, csv_line, exact, one_line, or_null
-from rankdash.kit.commands.rankings import Files, study_of
+from rankdash.kit.commands.rankings import Files, study_of, timings_of
 from rankdash.kit.html.tables import latex, made_with, markdown, markdown_safe, table_of
 
 
@@ -55,6 +55,13 @@ def add(parser: Parser) -> None:
         "a ranking to compare; may be repeated",
         also=("--challengers",),
         required=True,
+    )
+    parser.several(
+        "--timings",
+        "FILE",
+        "the timings of each --challenger, in the same order, as written by `rerank --timings`. "
+        "Failed queries are excluded for both systems. A run that was stopped by its result has "
+        "anytime-valid intervals",
     )
     parser.metrics("metrics, such as ndcg@10,map; may be repeated (default: ndcg@10)")
     add_judge(parser)
@@ -76,6 +83,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         qrels=arguments.qrels,
         baseline=arguments.baseline,
         challengers=arguments.challenger,
+        timings=timings_of(arguments.timings, arguments.challenger),
         judge=arguments.judge,
     )
     study = study_of(files, rules(arguments, metrics.threshold), first, others)
@@ -215,6 +223,7 @@ def as_json(compared: Compared) -> Iterator[str]:
         },
         "labelling": None if study.labelling is None else study.labelling.numbers(),
         "judge": judged_numbers(study),
+        "stopped": [names[system] for system in study.chosen if system in comparison.stopped],
         "comparisons": rows,
     }
     content = certificate(study)

@@ -109,7 +109,7 @@ def _of(study: Study, timed: Key) -> Deadline | None:
         before=np.where(timed_rows, pairs["before"], np.nan),
         after=np.where(timed_rows, pairs["after"], np.nan),
         untimed=int((known & ~timed_rows).sum()),
-        settings=study.statistics,
+        settings=study.rules(system),
         measure=study.measure,
     )
     ordered = np.unique(ms[timed_rows])

@@ -194,7 +194,7 @@ def _floor(study: Study, challenger: str) -> Floor:
     safe = [lowest_score(lists.best, alpha) for alpha in ALPHAS]
     thresholds = np.unique(np.concatenate([[-math.inf], *steps, safe]))
     values = lists.values(study, thresholds)
-    low, high = intervals(values, study.statistics, possible=study.measure.metric.range)
+    low, high = intervals(values, study.rules(challenger), possible=study.measure.metric.range)
     run = study.run(challenger)
     return Floor(
         table=pd.DataFrame(
@@ -242,7 +242,7 @@ def _refuse(study: Study, challenger: str) -> None:
 
 @part("labels", "metric", "conventions", "statistics")
 def _choice(study: Study, challenger: str, alpha: float) -> FloorChoice:
-    lists, settings = _Lists.of(study, challenger), study.statistics
+    lists, settings = _Lists.of(study, challenger), study.rules(challenger)
     known = ~np.isnan(lists.best)
     held_out, chosen = splits(lists.best, alpha, settings.seed)
     thresholds, at = np.unique(chosen, return_inverse=True)

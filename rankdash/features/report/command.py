@@ -35,7 +35,7 @@ from rankdash.kit.commands.arguments import (
     rules,
 )
 from rankdash.kit.commands.output import place_name, spare_the_input, target_of, write
-from rankdash.kit.commands.rankings import Files, Timings, study_of
+from rankdash.kit.commands.rankings import Files, study_of, timings_of
 
 _MB = 1_000_000
 _EVERYONE = "all"
@@ -194,19 +194,12 @@ def _study(arguments: argparse.Namespace, metrics: MetricList) -> Study:
     challengers, timings = arguments.challenger, arguments.timings
     if arguments.qrels is not None and (arguments.baseline is None or not challengers):
         raise SpecError("--qrels also needs --baseline and --challenger.")
-    if timings and len(timings) != len(challengers):
-        raise SpecError(
-            "There are {timings} --timings for {challengers} --challenger.",
-            remedy="Pass one --timings for each --challenger, in the same order.",
-            timings=len(timings),
-            challengers=len(challengers),
-        )
     files = Files(
         data=arguments.data or (),
         qrels=arguments.qrels,
         baseline=arguments.baseline,
         challengers=challengers,
-        timings=[Timings.read(file) for file in timings],
+        timings=timings_of(timings, challengers),
         first_stage=arguments.first_stage,
         retrieval=arguments.retrieval,
         retrieved=arguments.retrieved,

@@ -15,10 +15,11 @@ from typing import get_args
 
 from rankdash import __version__
 from rankdash.core.base.errors import DataError, SettingError
-from rankdash.core.base.i18n import brief, percent
+from rankdash.core.base.i18n import brief, level_percent, percent, signed
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import WithoutText
 from rankdash.core.data.ranking import Run
+from rankdash.core.metrics import parse_measure
 from rankdash.core.readers import sources_at
 from rankdash.core.readers.loading import load
 from rankdash.core.rerankers import (
@@ -39,9 +40,11 @@ from rankdash.core.rerankers.neural.packaged import misfit
 from rankdash.core.runs.combining import Shard, part_bytes
 from rankdash.core.runs.on_ray.cluster import ACTOR_SETTINGS, Actors, apart, needed, run_apart
 from rankdash.core.runs.on_ray.reranker import on_ray
-from rankdash.core.runs.plan import Timing, plan
+from rankdash.core.runs.plan import Plan, Timing, plan
 from rankdash.core.runs.results import QueryResult, ResultsFile, still_good, usage, with_runtime
 from rankdash.core.runs.runner import rerank
+from rankdash.core.runs.stopping import StopRule, Watch
+from rankdash.core.statistics.anytime import FEWEST_CHANGED, FEWEST_SCORED
 from rankdash.core.study.latency import summarize
 from rankdash.core.words.queries import provenance, query_count, unknown_tokens, without_text
 from rankdash.kit.commands.arguments import (
@@ -152,6 +155,13 @@ def add(parser: Parser) -> None:
         "repeat. The file is CSV if its name ends in .csv, else JSON; `gate` reads it",
     )
     parser.option(
+        "--stop-when-conclusive",
+        "SPEC",
+        "score the queries in random order, and stop when the change of this metric, such as "
+        "ndcg@10, against the first stage is conclusive. Needs labels in --data, and --timings: "
+        "with this file, other commands use anytime-valid intervals",
+    )
+    parser.option(
         "--on",
         "ADDRESS",
         "score on a Ray cluster: ray (a local cluster), ray://HOST:PORT (through the Ray client), "
@@ -222,6 +232,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
         needs_text=able.needs_text,
         without_text=arguments.without_text,
     )
+    watch = _watch(arguments, loaded.dataset, planned)
     checkpoint = _checkpoint(arguments, loaded.dataset, reranker)
     done = () if checkpoint is None else checkpoint.results
     if checkpoint is not None and checkpoint.computed:
@@ -254,6 +265,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
             without_text=arguments.without_text,
             capabilities=able,
             timing=timing,
+            watch=watch,
             on_step=progress.begun,
             on_prepared=prepared,
             on_loaded=progress.loaded,
@@ -273,11 +285,47 @@ def _rerank(arguments: argparse.Namespace) -> int:
     else:
         raise no_result(run.queries)
     complete = _report(run, target)
+    if watch is not None:
+        sys.stderr.write(f"{_result(watch)}\n")
     if table is not None:
         write_timings(run, table)
     if checkpoint is not None and complete:
         checkpoint.remove()
     return DONE if complete else INCOMPLETE
+
+
+def _watch(arguments: argparse.Namespace, dataset: Dataset, planned: Plan) -> Watch | None:
+    """Return the watch of a run that may stop by its result; None for other runs. Raises
+    SettingError if it cannot stop."""
+    if arguments.stop_when_conclusive is None:
+        return None
+    if arguments.timings is None or arguments.shard is not None:
+        raise SettingError(
+            "--stop-when-conclusive needs --timings, and cannot be used with --shard.",
+            remedy="Add --timings FILE, and remove --shard.",
+        )
+    if dataset.labelled_queries < FEWEST_SCORED:
+        raise SettingError(
+            "--stop-when-conclusive needs at least {fewest} labelled queries, not {n}.",
+            remedy="Add labels to --data, or remove the option.",
+            fewest=FEWEST_SCORED,
+            n=dataset.labelled_queries,
+        )
+    rule = StopRule(arguments.stop_when_conclusive, by_itself=True)
+    return Watch(dataset, planned, rule, Timing().seed)
+
+
+def _result(watch: Watch) -> str:
+    """Return the result of a run that might have stopped."""
+    look, title = watch.look, parse_measure(watch.rule.metric).title
+    conclusive = "Conclusive" if look.conclusive else "Not conclusive"
+    if math.isnan(look.low):
+        return f"Not conclusive: fewer than {FEWEST_CHANGED} queries changed."
+    return (
+        f"{conclusive} after {look.done:,} of {query_count(len(watch.order))}: {title} "
+        f"{signed(look.change)} ({level_percent(watch.rule.level)} {signed(look.low)} … "
+        f"{signed(look.high)}, anytime-valid)"
+    )
 
 
 def _checkpoint(

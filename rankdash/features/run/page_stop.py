@@ -19,6 +19,7 @@ from rankdash.core.statistics.anytime import FEWEST_CHANGED, FEWEST_SCORED
 from rankdash.features.run import page_estimate
 from rankdash.features.run.page_estimate import Wish
 from rankdash.kit.widgets import address, pickers, scenario, settings_form, stored, view
+from rankdash.kit.widgets.labels import plan
 from rankdash.kit.widgets.stored import workspace
 
 Stopping = Literal["never", "ask", "itself"]
@@ -28,9 +29,10 @@ _CONTINUED = "jobs.continued"
 
 def choose(dataset_id: str, wishes: Sequence[Wish]) -> Stopping:
     """Draw the choice whether runs may stop early; "never" without a choice if there are too few
-    labelled queries."""
+    labelled queries, or their labels are a sample."""
     labelled = stored.dataset(stored.stored(dataset_id)).labelled_queries
-    if min(labelled, *(wish.plan.queries for wish in wishes)) < FEWEST_SCORED:
+    fewest = min([labelled, *(wish.plan.queries for wish in wishes)])
+    if fewest < FEWEST_SCORED or plan.sampled(dataset_id) is not None:
         return "never"
     paid = any(page_estimate.calls_out(wish.kind, wish.variant.settings) for wish in wishes)
     chosen: Stopping = st.selectbox(
@@ -89,18 +91,22 @@ def draw_look(row: JobRow) -> None:
     if not look.conclusive or rules.by_itself or row.id in continued:
         st.caption(text)
         return
-    words, stop, go_on = st.columns([4, 1, 1], vertical_alignment="center")
-    words.success(text, icon=":material/check_circle:")
-    if stop.button(
-        _("Stop the run"), key=f"stop.{row.id}", icon=":material/stop_circle:", width="stretch"
-    ):
-        jobs.stop_when_conclusive(workspace(), row.id)
-        st.rerun(scope="fragment")
-    if go_on.button(
-        _("Go on"), key=f"continue.{row.id}", icon=":material/play_arrow:", width="stretch"
-    ):
-        continued.add(row.id)
-        st.rerun(scope="fragment")
+    st.info(text, icon=":material/check_circle:")
+    with st.container(horizontal=True):
+        st.button(
+            _("Stop the run"),
+            on_click=jobs.stop_when_conclusive,
+            args=(workspace(), row.id),
+            icon=":material/stop_circle:",
+            key=f"stop.{row.id}",
+        )
+        st.button(
+            _("Go on"),
+            on_click=continued.add,
+            args=(row.id,),
+            icon=":material/play_arrow:",
+            key=f"continue.{row.id}",
+        )
 
 
 def _sentence(row: JobRow, rules: StopRule, look: Look) -> str:
@@ -115,7 +121,7 @@ def _sentence(row: JobRow, rules: StopRule, look: Look) -> str:
     cost = ""
     if math.isfinite(rules.dollars) and row.pairs_total:
         cost = _(
-            "About {spent} of {total}.",
+            "Cost: about {spent} of {total}.",
             spent=scenario.dollars(rules.dollars * row.pairs_done / row.pairs_total),
             total=scenario.dollars(rules.dollars),
         )

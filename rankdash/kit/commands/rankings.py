@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from rankdash.core.base.errors import DataError, ScoringError
+from rankdash.core.base.errors import DataError, ScoringError, SpecError
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.base.text import csv_bytes, restored
 from rankdash.core.data.dataset import Dataset, Tables
+from rankdash.core.data.measured import Measured, Stopped
 from rankdash.core.data.ranking import Run
 from rankdash.core.metrics import Conventions
 from rankdash.core.readers import (
@@ -34,6 +35,7 @@ from rankdash.core.readers.checks.matching import match_labels
 from rankdash.core.readers.files import Beside
 from rankdash.core.readers.parse.limits import limit_set
 from rankdash.core.readers.rated import LATENCY_COLUMN, read_timings
+from rankdash.core.runs.plan import STOPPED
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, System, first_stage_name, numbered, systems_of
 from rankdash.core.words.queries import query_count
@@ -242,7 +244,8 @@ def _large_study_of(
     rankings = [*filter(None, [files.baseline]), *files.challengers]
     if files.qrels is None or files.qrels in rankings or len(rankings) < 2:
         return None
-    if others is None or rules.columns or files.judge:
+    stopped = any(each is not None and each.stopped for each in files.timings)
+    if others is None or rules.columns or files.judge or stopped:
         return None
     from rankdash.core.study.large import LargeFiles, study_large
 
@@ -458,6 +461,11 @@ class Timings:
         return bool((self.table["query_id"] != "").any())
 
     @property
+    def stopped(self) -> bool:
+        """True if they are of a run that was stopped by its result."""
+        return bool((self.table["reason"] == STOPPED).any())
+
+    @property
     def lost(self) -> frozenset[str]:
         """The queries that failed or were skipped, as they are spelled and as a spreadsheet may
         spell them."""
@@ -465,9 +473,23 @@ class Timings:
         return frozenset([*ids, *map(restored, ids)]) - {""}
 
 
+def timings_of(files: Sequence[str], challengers: Sequence[str]) -> list[Timings]:
+    """Return the timings of each challenger, or none. Raises SpecError for another number of
+    files."""
+    if files and len(files) != len(challengers):
+        raise SpecError(
+            "There are {timings} --timings for {challengers} --challenger.",
+            remedy="Pass one --timings for each --challenger, in the same order.",
+            timings=len(files),
+            challengers=len(challengers),
+        )
+    return [Timings.read(file) for file in files]
+
+
 def timed(run: Run, timings: Timings, labelled: Collection[str]) -> Run:
     """Return the run with its latencies, without queries that failed or were skipped, so that they
-    count as excluded and not as empty rankings. labelled: the queries with labels.
+    count as excluded and not as empty rankings, and with the record that it was stopped by its
+    result, if it was. labelled: the queries with labels.
 
     Raises DataError if none of the timed queries is ranked or labelled.
     """
@@ -493,6 +515,7 @@ def timed(run: Run, timings: Timings, labelled: Collection[str]) -> Run:
         run,
         ranking=run.ranking.without(lost["query_id"]),
         queries=pd.concat([done, without_result], ignore_index=True),
+        measured=Measured(stopped=Stopped(len(done), len(table))) if timings.stopped else None,
     )
 
 
@@ -510,7 +533,8 @@ def tell_queries(queries: pd.DataFrame, target: Path) -> bool:
     """Print the failed queries to standard error, with the counts. Return whether none failed."""
     states = queries["state"]
     failed = queries[states == "failed"]
-    done, skipped = int((states == "done").sum()), int((states == "skipped").sum())
+    done = int((states == "done").sum())
+    skipped = int(((states == "skipped") & (queries["reason"] != STOPPED)).sum())
     for query, reason in zip(failed["query_id"], failed["reason"], strict=True):
         sys.stderr.write(f"failed: query {printable(query)}: {printable(reason)}\n")
     sys.stderr.write(

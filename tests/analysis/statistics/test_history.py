@@ -1,6 +1,7 @@
 """The history compares the same queries, and counts every look."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,3 +109,21 @@ def test_no_mean_on_the_line_ever_rests_on_another_list_of_queries(failures):
     # Each query has the same value everywhere: on the same queries all means are the same.
     assert line["mean"].dropna().round(12).nunique() <= 1
     assert (line["answered"] >= found.queries).all()
+
+
+def test_a_stopped_run_is_compared_over_its_own_queries_and_shortens_no_other():
+    rng, few = np.random.default_rng(4), tuple(QUERIES[12:])
+    values = {name: dict(zip(QUERIES, rng.uniform(0, 1, 20), strict=True)) for name in "abc"}
+    whole = {name: made(each) for name, each in values.items()}
+    stopped = replace(made(values["c"] | dict.fromkeys(few, "skipped")), stopped=True)
+    usual = trend_of_points({"a": whole["a"], "b": whole["b"]}, "a", "ndcg@10", T).frame
+    found = trend_of_points(whole | {"c": stopped}, "a", "ndcg@10", T)
+    assert (found.queries, found.apart, found.stopped, found.comparisons) == (20, 0, 1, 2)
+    assert found.frame["on_line"].tolist() == [True, True, False]
+    assert found.frame["delta_low"][1] == usual["delta_low"][1]
+    row = found.frame.iloc[2]
+    changes = [values["c"][query] - values["a"][query] for query in QUERIES[:12]]
+    assert row["delta"] == pytest.approx(np.mean(changes))
+    # Below 20 queries, there is no anytime-valid interval.
+    assert np.isnan([row["delta_low"], row["p"]]).all()
+    assert row["verdict"] == "unproven"

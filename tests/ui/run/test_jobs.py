@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rankdash.core.runs import jobs
+from rankdash.core.runs.jobs import StopRule
+from rankdash.core.runs.stopping import Look
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.features.run import page_jobs
 from tests.stored import keep_rows
@@ -49,6 +51,19 @@ def add(workspace, stored):
 COUNTS = {"pairs_done": 5, "pairs_total": 10, "done": 1, "total": 2}
 RATE = {"rate_pairs_s": 2.4, "seconds_left": 3.0}
 NO_DISK = json.dumps({"template": "No {what}.", "remedy": "Free it.", "params": {"what": "*x*"}})
+
+
+def stop(**fields):
+    return json.dumps(StopRule(**fields).as_dict())
+
+
+def look(done, *numbers):
+    change, low, high = numbers or [math.nan] * 3
+    return json.dumps(Look(done, done, change, low, high).as_dict())
+
+
+COUNTED = {"pairs_done": 31, "pairs_total": 102, "done": 61, "total": 200, "stage": "scoring"}
+STOP = {"stop": stop(dollars=10.2), **COUNTED}
 SINGLE = {
     "it waits": ("queued", {}),
     "it waits again, so no time is left": ("queued", COUNTS | RATE),
@@ -58,6 +73,17 @@ SINGLE = {
     "a limit refuses requests": ("running", COUNTS | {"requests": 8, "refused": 2}),
     "it times": ("running", {"stage": "timing"}),
     "it is being cancelled": ("running", {"stage": "scoring", "cancel": 1}),
+    "its result is open": ("running", {"look": look(60, 0.01, -0.02, 0.04)} | STOP),
+    "it is too early for a result": ("running", {"look": look(9)} | STOP),
+    "its result is conclusive": ("running", {"look": look(61, 0.05, 0.01, 0.09)} | STOP),
+    "its result is conclusive, and it has no price": (
+        "running",
+        {"look": look(61, -0.05, -0.09, -0.01), "stop": stop()} | COUNTED,
+    ),
+    "it stops by itself": (
+        "running",
+        {"look": look(61, 0.05, 0.01, 0.09), "stop": stop(by_itself=True)} | COUNTED,
+    ),
     "it failed": ("failed", {"problem": NO_DISK}),
     "something is done": ("cancelled", {"done": 1}),
     "several are done": ("interrupted", {"done": 2}),
@@ -133,3 +159,20 @@ def test_jobs_are_looked_at_often_while_one_is_live_and_the_page_learns_of_an_en
     part(shown)
     assert found[0] == every and ({"scope": "app"} in found) is again
     assert bool(worker.asked) is (now == "running")
+
+
+def test_a_conclusive_run_is_stopped_or_goes_on(add, workspace, stored):
+    add("a", "running", look=look(61, 0.05, 0.01, 0.09), **STOP)
+    add("b", "running", look=look(61, 0.05, 0.01, 0.09), **STOP)
+
+    def rules():
+        return [row.stop["by_itself"] for row in jobs.list(workspace)]
+
+    app = part(page_jobs.draw, stored)
+    app.button(key="continue.a").click().run()
+    assert rules() == [False, False]
+    assert "stop.a" not in {button.key for button in app.button}
+    assert any("Conclusive after 61" in each.value for each in app.caption)
+    app.button(key="stop.b").click().run()
+    assert rules() == [False, True]
+    assert not {"stop.b", "continue.b"} & {button.key for button in app.button}

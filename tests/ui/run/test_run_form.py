@@ -10,9 +10,11 @@ import streamlit as st
 
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import SHIPPED_WITH
+from rankdash.core.metrics import Conventions
 from rankdash.core.rerankers import Capabilities, RerankerKind, SettingSpec, get
 from rankdash.core.rerankers.kinds.endpoint import DIALECTS
 from rankdash.core.runs import jobs
+from rankdash.core.runs.jobs import StopRule
 from rankdash.core.runs.plan import DEPTH, Variant
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.features.run import page_estimate, page_form
@@ -20,7 +22,7 @@ from rankdash.features.run.page_estimate import FormPlan, Wish
 from rankdash.kit.widgets import settings_form
 from tests.approved import table
 from tests.results import shown
-from tests.stored import keep_rows
+from tests.stored import keep_rows, keep_sample
 from tests.ui.lives import lives, play
 from tests.ui.page_text import page_text
 from tests.ui.parts import unlike
@@ -321,3 +323,34 @@ def test_a_setting_has_the_field_of_its_kind():
         " b ",
     )
     assert part(settings_form.draw, OWN, "zh").number_input(key="setting.own.zh.whole").value == 3
+
+
+def test_the_choice_to_stop_early(workspace):
+    data = keep_sample(workspace)
+    lines = []
+    for kind, settings in (("bm25", {}), ("endpoint", PLACE | {"price_searches": 2.0})):
+        settings = {"key_variable": "none", "model": "m", **settings}
+        state = {f"setting.{kind}.{name}": value for name, value in settings.items()}
+        state["run.rerankers"] = [kind]
+        app = part(page_form.draw, data, chosen={"k": "10"}, state=state)
+        [choice] = [each for each in app.selectbox if each.label == "Stop early"]
+        lines.append((kind, choice.value, choice.options))
+        next(each for each in app.button if each.label == "Start 1 run").click().run()
+    never, ask = jobs.list(workspace)
+    assert [line[:2] for line in lines] == [("bm25", "never"), ("endpoint", "ask")]
+    assert lines[0][2] == [
+        "never: score all queries",
+        "show the interim result; you can stop the run",
+        "stop the run when its result is conclusive",
+    ]
+    assert never.stop is None
+    rule = StopRule.from_mapping(ask.stop)
+    assert (rule.metric, rule.level, rule.by_itself) == ("ndcg@10", 0.95, False)
+    assert rule.conventions == Conventions()
+    # 168 queries, each one search unit at $2 per 1,000.
+    assert rule.dollars == pytest.approx(168 * 2 / 1000)
+
+
+def test_too_few_labelled_queries_offer_no_early_stop(form):
+    app = form("bm25")
+    assert "Stop early" not in {each.label for each in app.selectbox}
