@@ -25,7 +25,16 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError, Phrase
 from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.data.arrays import Flags, Floats, Integers, offsets_from, owners, places
+from rankdash.core.data.arrays import (
+    Flags,
+    Floats,
+    Integers,
+    equal_runs,
+    offsets_from,
+    owners,
+    places,
+    tied_groups,
+)
 from rankdash.core.data.ranking import Ranking, Run, digest
 from rankdash.core.metrics import Judged, evaluate
 from rankdash.core.rerankers.kinds.precomputed import Precomputed
@@ -76,11 +85,13 @@ def floored(ranking: Ranking, score: float) -> Ranking:
         return ranking
     shown = ranking.scores >= score
     counts = np.bincount(owners(ranking.offsets)[shown], minlength=len(ranking.query_ids))
+    offsets, scores = offsets_from(counts), ranking.scores[shown]
     return replace(
         ranking,
-        offsets=offsets_from(counts),
+        offsets=offsets,
         docs=ranking.docs[shown],
-        scores=ranking.scores[shown],
+        scores=scores,
+        tied=tied_groups(equal_runs(scores, offsets)[0], offsets),
         given=ranking.given[shown],
     )
 
@@ -237,7 +248,7 @@ def floor_choice(study: Study, challenger: str, alpha: float) -> FloorChoice:
 def _refuse(study: Study, challenger: str) -> None:
     reason = floor_refusal(study, challenger)
     if reason is not None:
-        raise reason
+        raise reason.with_traceback(None)
 
 
 @part("labels", "metric", "conventions", "statistics")
