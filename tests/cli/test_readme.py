@@ -46,7 +46,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_plugin_stays: None
         "grades.csv": f"query_id,doc_id,grade\n{grades}",
         "branch.json": json.dumps(timings),
         "assumptions.toml": assumptions(),
-        "shortest.py": plugin(),
+        "overlap.py": plugin(),
     }
     Path("folder").mkdir()
     for name, text in contents.items():

@@ -36,25 +36,27 @@ def plug(tmp_path, monkeypatch):
 
 def test_the_example_of_the_docs_is_a_reranker_of_about_twenty_lines(plug):
     code = plugin()
-    assert len(code.splitlines()) <= 23
-    plug(shortest=code)
+    assert len(code.splitlines()) <= 26
+    plug(overlap=code)
     assert problems() == []
-    made = create("shortest", {"longest": "no"})
-    made.prepare(Corpus(["a", "b"], ["long text", "text"]))
-    asked = Request("q", "query", ["a", "b"], ["long text", "text"])
-    assert made.score([asked])[0].scores.tolist() == [-9.0, -4.0]
+    asked = Request("q", "Long text", ["a", "b"], ["long text", "text"])
+    marks = set()
+    for case, scores in (("no", [1.0, 0.5]), ("yes", [0.5, 0.5])):
+        made = create("overlap", {"case": case})
+        made.prepare(Corpus(["a", "b"], ["long text", "text"]))
+        assert made.score([asked])[0].scores.tolist() == scores
+        marks.add(made.fingerprint())
+    assert len(marks) == 2
     assert (
-        "shortest" in next(spec for spec in get("cascade").settings if spec.name == "first").choices
+        "overlap" in next(spec for spec in get("cascade").settings if spec.name == "first").choices
     )
-    both = create(
-        "cascade", {"first": "shortest", "second": "bm25", "first_settings": "longest=yes"}
-    )
+    both = create("cascade", {"first": "overlap", "second": "bm25", "first_settings": "case=yes"})
     both.prepare(Corpus(["a", "b"], ["long text", "text"]))
     assert both.score([asked])[0].error == ""
 
 
 def named(name):
-    return plugin().replace('"shortest"', f'"{name}"')
+    return plugin().replace('"overlap"', f'"{name}"')
 
 
 BROKEN = {
@@ -65,9 +67,9 @@ BROKEN = {
     "nothing": "",
     "another type": "KIND = 3",
     **{f"the name {name!r}": named(name)
-       for name in ("bm25", "fusion", "shortest", "A B", "a--b", "-a", "a_b", "a-", "Ab", "")},
+       for name in ("bm25", "fusion", "overlap", "A B", "a--b", "-a", "a_b", "a-", "Ab", "")},
     "a default": plugin().replace("False", "7").replace(
-        'way round."', 'way round.", within=(0, 3)'),
+        'case differ."', 'case differ.", within=(0, 3)'),
 }  # fmt: skip
 
 
@@ -76,8 +78,8 @@ def test_a_broken_plugin_is_named_with_the_reason_and_the_others_work(plug, tmp_
     for name, text in BROKEN.items():
         before = {name for name in sys.modules if name.startswith("rankdash_plugin_")}
         plug(good=plugin(), broken=text)
-        assert {kind.name for kind in kinds()} == BUILT_IN | {"shortest"}
-        assert get("shortest").title == "Shortest first"
+        assert {kind.name for kind in kinds()} == BUILT_IN | {"overlap"}
+        assert get("overlap").title == "Shared words"
         (cases[name],) = map(str, problems())
         after = {name for name in sys.modules if name.startswith("rankdash_plugin_")} - before
         assert not any("broken" in name for name in after), "it leaves no module"
@@ -88,10 +90,10 @@ def test_a_broken_plugin_is_named_with_the_reason_and_the_others_work(plug, tmp_
 
 
 def test_a_file_may_offer_several_and_one_named_twice_is_loaded_once(plug):
-    second = plugin().replace('"shortest"', '"a-2"').replace("KIND =", "OTHER =")
+    second = plugin().replace('"overlap"', '"a-2"').replace("KIND =", "OTHER =")
     (path,) = plug(both=f"{plugin()}\n{second}\nKINDS = [KIND, OTHER]\n")
     found, refused = rerankers.find_plugins([str(path), str(path)], ["taken"])
-    assert [kind.name for kind in found] == ["shortest", "a-2"]
+    assert [kind.name for kind in found] == ["overlap", "a-2"]
     assert refused == []
 
 

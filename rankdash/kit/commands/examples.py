@@ -78,7 +78,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "rerankers": (
         "rankdash rerankers",
-        "rankdash rerankers --plugin shortest.py --json",
+        "rankdash rerankers --plugin overlap.py --json",
     ),
     "workspace export": (
         "rankdash workspace export everything.zip",
