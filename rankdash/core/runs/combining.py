@@ -75,7 +75,8 @@ class Tuned:
     def settings(self) -> dict[str, object]:
         """The settings that `of` reads."""
         texts = {f"tuned_{name}": getattr(self, name) for name in _TUNED}
-        return texts | {f"held_out_{name}": getattr(self, name) for name in _HELD_OUT}
+        numbers = {f"held_out_{name}": getattr(self, name) for name in _HELD_OUT}
+        return texts | {name: value for name, value in numbers.items() if math.isfinite(value)}
 
 
 def fuse(

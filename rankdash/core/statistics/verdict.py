@@ -158,7 +158,7 @@ class Facts:
     fewest: int = FEWEST_QUERIES
     margin: Margin | None = None
     stopped: bool = False
-    tuned: tuple[bool, ...] = (False, False)
+    tuned: tuple[bool, bool] = (False, False)
 
 
 def relative_change(delta: float, before: float) -> float:
@@ -180,7 +180,7 @@ def decide(facts: Facts) -> Kind:
         return "too_few"
     if facts.identical:
         return "identical"
-    if is_in_sample(facts):
+    if is_in_sample(facts.tuned, facts.low, facts.high):
         return "unproven"
     if not is_proven(facts.low, facts.high, facts.p, facts.level):
         return "equal" if facts.margin is not None and facts.margin.met else "unproven"
@@ -189,13 +189,15 @@ def decide(facts: Facts) -> Kind:
     return kind_of_gain(facts.delta, facts.before, facts.worthwhile)
 
 
-def is_in_sample(facts: Facts) -> bool:
-    """Return whether the change proves nothing, because a system was tuned on these queries and so
+def is_in_sample(tuned: tuple[bool, bool], low: float, high: float) -> bool:
+    """Return whether a change proves nothing, because a system was tuned on these queries and so
     looks better than it is. Only a loss of a tuned challenger and a gain over a tuned baseline can
-    be proven."""
-    baseline, challenger = facts.tuned
-    loss, gain = facts.high < 0, facts.low > 0
-    return (challenger and not loss) or (baseline and not gain)
+    be proven.
+
+    tuned: as in `Facts`. low, high: the interval of the change.
+    """
+    baseline, challenger = tuned
+    return (challenger and not high < 0) or (baseline and not low > 0)
 
 
 def kind_of_gain(delta: float, before: float, worthwhile: float | None) -> Kind:
@@ -366,7 +368,7 @@ def _template(kind: Kind, facts: Facts) -> str:
         return _EVENLY[kind]
     if kind == "identical" and not facts.exact:
         return _ALIKE
-    if kind == "unproven" and is_in_sample(facts):
+    if kind == "unproven" and is_in_sample(facts.tuned, facts.low, facts.high):
         return _IN_SAMPLE
     if kind == "unproven" and math.isnan(facts.low):
         return _FEW_CHANGED

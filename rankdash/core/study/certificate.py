@@ -136,8 +136,9 @@ def sha256(content: bytes) -> str:
 
 def certificate(study: Study) -> dict[str, Json] | None:
     """Return the certificate of a study, without the hashes of `sealed`; None if its rankings were
-    read in pieces, so that they have no hash."""
-    if not study.has_rankings:
+    read in pieces, so that they have no hash, or if a system was tuned on its queries, which files
+    do not show."""
+    if not study.has_rankings or any(study.tuned(each) for each in study.chosen):
         return None
     estimated = (_ESTIMATES,) if only_estimates(study) else ()
     stopped = (_STOPPED,) if any(map(study.stopped, study.chosen)) else ()

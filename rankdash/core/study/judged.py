@@ -35,7 +35,7 @@ from rankdash.core.sampling.rater_agreement import (
 )
 from rankdash.core.statistics.alignment import paired
 from rankdash.core.statistics.inference import corrected as corrected_p
-from rankdash.core.statistics.verdict import Kind, is_proven, kind_of_gain
+from rankdash.core.statistics.verdict import Kind, is_in_sample, is_proven, kind_of_gain
 from rankdash.core.study.cache import part
 from rankdash.core.study.study import Study
 
@@ -100,7 +100,7 @@ def verdicts(study: Study, judge: Judgements) -> dict[str, JudgedVerdict]:
             three=each.three,
             before=each.before,
             p=p,
-            kind=_kind(study, each, p),
+            kind=_kind(study, challenger, each, p),
             queries=each.queries,
             people=each.people,
             graded=each.graded,
@@ -124,12 +124,15 @@ def headline(study: Study, challenger: str) -> JudgedVerdict | None:
     return None if verdict.kind in ("too_few", "descriptive") else verdict
 
 
-def _kind(study: Study, comparison: _Three, p: float) -> Kind:
+def _kind(study: Study, challenger: str, comparison: _Three, p: float) -> Kind:
     change = comparison.three.corrected
     if not study.measures_quality:
         return "descriptive"
     if not comparison.three.enough:
         return "too_few"
+    tuned = study.tuned(study.baseline) is not None, study.tuned(challenger) is not None
+    if is_in_sample(tuned, change.low, change.high):
+        return "unproven"
     if not is_proven(change.low, change.high, p, study.statistics.level):
         return "unproven"
     if change.high < 0:

@@ -126,7 +126,7 @@ class TunedHere(Caveat, code="tuned", section="risks", title="tuned on these que
             "in-sample: expect lower ones on new queries.",
             system=name,
         )
-        if not math.isfinite(record.gain):
+        if not math.isfinite(record.gain + record.low + record.high + record.level):
             return first
         held_out = _(
             "On held-out queries, tuned weights change {metric} by {change} from equal RRF "

@@ -28,6 +28,7 @@ from rankdash.features.overview.caveats import (
     Caveat,
     Implausible,
     MadeBaseline,
+    TunedHere,
     UnknownTokens,
     Unlabelled,
     caveats,
@@ -43,6 +44,7 @@ Step = Literal[
     "settle",
     "judge",
     "model",
+    "fresh",
     "baseline",
     "price",
     "latency",
@@ -202,6 +204,8 @@ def _next(study: Study, assessment: Decision) -> tuple[Step, int]:
         return "data", 0
     if any(isinstance(each, UnknownTokens) for each in assessment.caveats):
         return "model", 0
+    if kind == "unproven" and any(isinstance(each, TunedHere) for each in assessment.caveats):
+        return "fresh", 0
     few_labels = any(
         isinstance(each, Unlabelled) and max(each.baseline, each.challenger) > _MOST_UNLABELLED
         for each in assessment.caveats

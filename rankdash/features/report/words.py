@@ -126,6 +126,7 @@ _STEPS = {
     "same_queries": "Compare systems with results for the same query IDs.",
     "metric": "Choose a metric of quality, such as NDCG@10, for the verdict.",
     "model": "Run a model for the language of the texts, then compare it.",
+    "fresh": "Label queries that were not used to tune weights, then compare on them.",
     "baseline": "Add your search's ranking and compare {name} with it.",
     "latency": "Measure the latency of {name} on the machine that will serve it.",
     "faster": "Make {name} faster (fewer documents, a smaller model), then measure it again.",
