@@ -261,7 +261,7 @@ def _details(study: Study, tuned: Weights) -> None:
         _p("column", "variant"): words,
         _p("column", "mean"): table["mean"],
         change: table["change"],
-        _("chosen in"): [percent(share) for share in table["share"]],
+        _("share of folds"): [percent(share) for share in table["share"]],
     }
     st.dataframe(
         signed_cells(pd.DataFrame(columns).reset_index(drop=True), {change: 4}),

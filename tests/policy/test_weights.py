@@ -299,15 +299,16 @@ def test_a_tuned_run_proves_nothing_on_its_queries():
     assert tuned(elsewhere, lambda part: None) is None
 
 
-def better():
-    """Return a study of two rankings by independent noisy scores: fused, they are better."""
+def better(added=0.4):
+    """Return a study of two rankings by independent noisy scores: fused, they are better. added: to
+    the score of relevant documents in the second."""
     rng = np.random.default_rng(0)
     ids = [f"q{at}" for at in range(150)]
 
-    def ranking():
-        scores = rng.random((len(ids), len(LETTERS))) + 0.4 * np.eye(len(LETTERS))[0]
+    def ranking(added=0.4):
+        scores = rng.random((len(ids), len(LETTERS))) + added * np.eye(len(LETTERS))[0]
         queries, docs = np.repeat(ids, len(LETTERS)), np.tile(list(LETTERS), len(ids))
         return Ranking.from_columns(queries, docs, scores.ravel())
 
     data = data_of(ranking(), {query: {"a": 1.0} for query in ids})
-    return study_on(data, run_from_ranking("run", data.id, ranking(), "run.trec"))
+    return study_on(data, run_from_ranking("run", data.id, ranking(added), "run.trec"))
