@@ -1,9 +1,8 @@
 """Check the certificate of a report without rankdash: python verify.py REPORT [VALUES]
 
 Written from docs/certificate.md; needs Python 3.11 and NumPy. It computes the numbers from the
-values of the queries in the certificate, and compares them with the certificate and the
-leaderboard. VALUES: the file of `rankdash verify --values`, if a certificate has only their hash.
-Exit code 0: everything is correct; 1: something differs, or the report cannot be checked.
+values of the queries in the certificate, or in VALUES (`rankdash verify --values`) if there are
+many, and compares all. Exit code 0: correct; 1: something differs, or cannot be checked.
 """
 
 import hashlib
@@ -27,8 +26,7 @@ def need(condition, reason):
         raise ValueError(reason)
 
 
-def sha256(content):
-    """Return the hash of bytes, or of the canonical JSON of a content."""
+def sha256(content):  # bytes, or a content of which the canonical JSON is meant
     if not isinstance(content, bytes):
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         content = text.encode()
@@ -59,8 +57,7 @@ def t_quantile(tail, df):
     return high
 
 
-def whole(x):
-    """Return the values as whole numbers of a step, the step, and the largest size."""
+def whole(x):  # the values as whole numbers of a step, the step, and the largest size
     largest = float(np.abs(x).max(initial=0.0))
     step = math.ldexp(1.0, max(math.frexp(largest * len(x))[1] - 51, -1000))
     return np.rint(x / step).astype(np.int64), step, largest
@@ -81,7 +78,6 @@ class Numbers:
         self.p = tests[self.s["test"]]
 
     def blocks(self, rows, bits):
-        """Yield the number of draws of each block of 500, and the random words of its rows."""
         for start in range(0, self.draws, 500):
             draws = min(500, self.draws - start)
             source = np.random.PCG64([self.seed, start])
@@ -93,10 +89,10 @@ class Numbers:
             places = np.random.default_rng(self.seed).integers(0, n, size=(self.draws, n))
             means = [k[places].sum(axis=1) / n]
         else:
-            below = np.cumsum([math.exp(-1) / math.factorial(i) for i in range(12)])
+            below = np.cumsum([1 / math.factorial(i) for i in range(12)]) / math.e
+            edges = np.round(below * 65536)
             for draws, words in self.blocks(n, 16):
-                drawn = words.view("<u2")[:, :draws]
-                weights = np.searchsorted(np.round(below * 65536), drawn, side="right")
+                weights = np.searchsorted(edges, words.view("<u2")[:, :draws], side="right")
                 means.append(k @ weights / weights.sum(axis=0))
         return np.sort(cleaned(np.concatenate(means) * step, x, largest))
 
@@ -168,7 +164,6 @@ class Numbers:
         return math.erfc(abs(z) / math.sqrt(2))
 
     def corrected(self, raw):
-        """Return the corrected p of a dictionary of p, and the number of p."""
         order = sorted((each for each, p in raw.items() if p is not None), key=raw.__getitem__)
         c, p = len(order), np.array([raw[each] for each in order])
         if self.s["correction"] == "holm":
@@ -203,8 +198,8 @@ class Numbers:
         d[np.abs(d) <= 1e-12] = 0.0
         lists = {"mean": x, "before": first[both], "after": own[both], "delta": d}
         row = {name: float(each.mean()) if len(each) else None for name, each in lists.items()}
-        helped, hurt = int((d > band).sum()), int((d < -band).sum())
-        row |= zip(COUNTS, (len(x), len(d), helped, len(d) - helped - hurt, hurt), strict=True)
+        up, down = int((d > band).sum()), int((d < -band).sum())
+        row |= zip(COUNTS, (len(x), len(d), up, len(d) - up - down, down), strict=True)
         row["mean_low"], row["mean_high"] = self.interval(x, (low, high), level)
         ends = self.interval(d, change, level) if at else (row["delta"], row["delta"])
         row["delta_low"], row["delta_high"] = ends
@@ -231,9 +226,8 @@ def printed(name, value):
     if value is None or name in ("p", "p_corrected"):
         return "–" if value is None else "<0.0001" if value < 0.00005 else f"{value:.4f}"
     text = f"{value:,.{0 if name in COUNTS else 3}f}"
-    if not re.search("[1-9]", text):
-        return text.lstrip("-")
-    return f"+{text}" if name.startswith("delta") and value > 0 else text
+    sign = "+" if name.startswith("delta") and value > 0 else ""
+    return sign + text if re.search("[1-9]", text) else text.lstrip("-")
 
 
 def correct(name, stored, value):
@@ -251,8 +245,8 @@ def checks(report, values):
         before, rest = report.split(START)
         text, end, after = rest.partition(b"</script>")
         content, document = parse(text), before + START + end + after
-    need(content["certificate"] == 1, "not version 1")
-    need(content.pop("sha256") == sha256(content), "the certificate was changed")
+    intact = content.pop("sha256") == sha256(content) and content["certificate"] == 1
+    need(intact, "the certificate was changed, or its version is not 1")
     need(content["document"] == sha256(document), "the report was changed")
     data = content["data"] if values is None else parse(values)
     need(data, "pass the values: rankdash verify REPORT … --values FILE")
@@ -260,25 +254,31 @@ def checks(report, values):
     names, numbers, rows = content["systems"], content["numbers"], Numbers(content, data).rows()
     stored = {(spec, at): row for spec in numbers for at, row in enumerate(numbers[spec])}
     need(stored.keys() == rows.keys(), "other rows of numbers than expected")
-    html_text = document.decode() if isinstance(document, bytes) else ""
-    lines = re.findall(r"<tr>(<th scope=row>.*?)</tr>", html_text, re.DOTALL)
-    texts = [[*map(html.unescape, re.split(r"<[^>]*>", line))] for line in lines]
+    page, shown = (document.decode(), []) if isinstance(document, bytes) else ("", document)
+    shown = {(each["metric"], each["system"]): each for each in shown and shown["comparisons"]}
+    lines = [each.partition("</tr>")[0] for each in page.split("<tr><th scope=row>")[1:]]
+    texts = [[*map(html.unescape, re.split(r"<[^<>]*>", line))] for line in lines]
     for (spec, at), row in rows.items():
         need(stored[spec, at].keys() == row.keys(), "other numbers than expected")
         wrong = [key for key in row if not correct(key, stored[spec, at][key], row[key])]
+        beside = shown[spec, names[at]] if shown and spec in content["families"][0] else {}
+        for key in row.keys() & beside.keys():
+            own, given = stored[spec, at][key], beside[key]
+            same = own == given["kind"] if key == "verdict" else own[0] == given
+            wrong += [] if same else [key]
         reasons = [f"{key}: computed {row[key]}" for key in wrong]
         if texts and spec == content["metric"]:
             reasons += missing(stored[spec, at], at, next(t for t in texts if names[at] in t))
         yield f"{spec}, {names[at]}", reasons
 
 
-def missing(row, at, shown):
-    """Return the printed numbers of a system that its row of the leaderboard lacks."""
+def missing(row, at, shown):  # on the leaderboard
     expected = [f"{row['helped'][1]} / {row['hurt'][1]}"] if at else []
     for key in ("mean", "delta") if at else ("mean",):
         (low, low_text), (high, high_text) = row[f"{key}_low"], row[f"{key}_high"]
-        has_width = low is not None and high - low > 1e-12
-        expected += [row[key][1], *([f"{low_text} … {high_text}"] if has_width else [])]
+        wide = low is not None and high - low > 1e-12
+        ends = [each for each in shown if each.startswith(low_text) and each.endswith(high_text)]
+        expected += [row[key][1], *([low_text + high_text] if wide and not ends else [])]
     return [f"the leaderboard lacks {each}" for each in expected if each not in shown]
 
 

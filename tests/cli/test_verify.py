@@ -104,11 +104,18 @@ def test_the_json_of_compare_is_checked(run, files):
     checked = run("verify", file, *inputs(files, "one", times=False))
     assert checked.code == 0, checked.out
     assert not by_docs(file.read_bytes(), files)
-    document = found.json
-    document["comparisons"][1]["delta"] += 0.001
-    file.write_text(json.dumps(document))
-    assert run("verify", file, *inputs(files, "one", times=False)).code == 1
-    assert by_docs(file.read_bytes(), files)
+    for new_hash, field, value in ((False, "delta", 0.1), (True, "delta", 0.1), (True, "p", None)):
+        document = found.json
+        document["comparisons"][1][field] = value
+        if new_hash:
+            content = document.pop("certificate")
+            content["document"] = certificate.sha256(certificate.canonical(document))
+            document["certificate"] = json.loads(resealed(json.dumps(content)))
+        file.write_text(json.dumps(document))
+        checked = run("verify", file, *inputs(files, "one", times=False))
+        assert checked.code == 1
+        assert ("refused  printed comparisons" in checked.out) == new_hash
+        assert by_docs(file.read_bytes(), files)
 
 
 def test_many_values_are_in_a_file(run, files, monkeypatch):

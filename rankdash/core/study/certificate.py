@@ -7,8 +7,9 @@ import hashlib
 import json
 import math
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -21,7 +22,6 @@ from rankdash.core.data.arrays import Floats, objects
 from rankdash.core.data.ranking import group_rows
 from rankdash.core.metrics import parse_measure
 from rankdash.core.statistics.alignment import align
-from rankdash.core.statistics.verdict import has_width
 from rankdash.core.study.costs import hit_spec, hits
 from rankdash.core.study.labelling import only_estimates
 from rankdash.core.study.study import Study
@@ -35,8 +35,8 @@ EMPTY = _START + _END
 MOST_VALUES = 250_000
 """The largest number of values (queries × systems × metrics) that a certificate contains; of more
 it contains only their hash."""
-MOST_BYTES = 100_000_000
-"""The size limit of a report that is checked."""
+MOST_BYTES, MOST_METRICS = 100_000_000, 1_000
+"""The limits of a report that is checked."""
 TOLERANCE = 1e-10
 """The largest difference, absolute below 1 and else relative, between a number and the same number
 computed again: other processors and libraries round differently."""
@@ -267,12 +267,10 @@ def hash_of_ranking(study: Study, system: str) -> dict[str, Json]:
 
 
 def _hashed(lists: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the hash of one line of canonical JSON per query, by query id."""
-    digest = hashlib.sha256()
-    for query in sorted(lists):
-        digest.update(canonical([query, lists[query]]) + b"\n")
+    """Return the hash of the lists of all queries, by query id."""
     rows = sum(len(each) for each in lists.values() if isinstance(each, list))
-    return {"queries": len(lists), "rows": rows, "sha256": digest.hexdigest()}
+    content = canonical(sorted(lists.items(), key=itemgetter(0)))
+    return {"queries": len(lists), "rows": rows, "sha256": sha256(content)}
 
 
 def seal(content: Mapping[str, Json], document: bytes) -> dict[str, Json]:
@@ -337,7 +335,10 @@ def settings_of(content: Json) -> tuple[Conventions, StatisticsSettings]:
     """Return the rules of a certificate. Raises SpecError and other errors for a content with other
     fields, types or settings than a certificate of this version."""
     msgspec.convert(content, _Certificate)
-    for spec in (content["metric"], *(spec for each in content["families"] for spec in each)):
+    specs = [content["metric"], *(spec for each in content["families"] for spec in each)]
+    if len(specs) > MOST_METRICS:
+        raise ValueError(f"more than {MOST_METRICS} metrics")
+    for spec in specs:
         parse_measure(spec)
     rules = Conventions(**content["conventions"])
     statistics = StatisticsSettings(**content["statistics"])
@@ -479,15 +480,3 @@ def equal(subject: str, stored: Json, expected: Json) -> Check:
 def _short(value: Json) -> str:
     text = canonical(value).decode()
     return text if len(text) <= 200 else f"{text[:199]}…"
-
-
-def texts(row: Mapping[str, Json], *, compared: bool) -> Iterable[str]:
-    """Return the numbers of a row as the leaderboard of the report prints them. compared: whether
-    the system is a challenger."""
-    for name in ("mean", "delta") if compared else ("mean",):
-        yield row[name][1]
-        low, high = row[f"{name}_low"], row[f"{name}_high"]
-        if low[0] is not None and high[0] is not None and has_width(low[0], high[0]):
-            yield f"{low[1]} … {high[1]}"
-    if compared:
-        yield f"{row['helped'][1]} / {row['hurt'][1]}"

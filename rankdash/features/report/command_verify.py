@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import html
 import json
+import math
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from rankdash.core.study import certificate as certificates
 from rankdash.core.study.certificate import MOST_BYTES, Check
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
-from rankdash.core.words.verdicts import sentence
+from rankdash.core.words.verdicts import change_interval, interval, sentence
 from rankdash.features.report.decision import hit_counts
 from rankdash.kit.commands.arguments import (
     DONE,
@@ -37,8 +38,8 @@ from rankdash.kit.commands.output import one_line, spare_the_input, target_of, w
 from rankdash.kit.commands.rankings import Files, Rules, Timings, study_of
 
 _REMEDY = "Use the file as `report` or `compare --json` wrote it."
-_ROW = re.compile(r"<tr>(<th scope=row>.*?)</tr>", re.DOTALL)
-_TAG = re.compile(r"<[^>]*>")
+_ROW = "<tr><th scope=row>"
+_TAG = re.compile(r"<[^<>]*>")
 
 
 def add(parser: Parser) -> None:
@@ -159,26 +160,38 @@ def printed_checks(content: Mapping[str, Any], document: str, study: Study) -> I
         with guarded("", "The comparisons cannot be read: {reason}.", _REMEDY):
             yield _json_check(content, json.loads(document))
         return
-    rows = [[*map(html.unescape, _TAG.split(each))] for each in _ROW.findall(document)]
+    lines = [each.partition("</tr>")[0] for each in document.split(_ROW)[1:]]
+    rows = [[*map(html.unescape, _TAG.split(each))] for each in lines]
     if not rows or not content["numbers"]:
         return
+    language = re.search(r'<html lang="([^"]*)">', document)
+    code = language[1] if language and language[1] in LANGUAGES else "en"
     names = [*map(html.unescape, map(html_safe, content["systems"]))]
     for at, (name, row) in enumerate(
         zip(names, content["numbers"].get(content["metric"], []), strict=False)
     ):
         shown = next((each for each in rows if name in each), None)
-        expected = certificates.texts(row, compared=at > 0)
+        with speaking(code):
+            expected = _texts(row, compared=at > 0)
         missing = ["the system"] if shown is None else [e for e in expected if e not in shown]
         reason = f"the leaderboard lacks {', '.join(missing)}" if missing else ""
         yield Check(f"printed numbers of {name}", reason)
     best = best_challenger(study)
     if best is not None:
-        language = re.search(r'<html lang="([^"]*)">', document)
-        code = language[1] if language and language[1] in LANGUAGES else "en"
         with speaking(code):
             lacking = [each for each in _sentences(study, best) if html_safe(each) not in document]
         reason = f"the report lacks: {' '.join(lacking)}" if lacking else ""
         yield Check(f"printed verdict on {study.name(best)}", reason)
+
+
+def _texts(row: Mapping[str, Any], *, compared: bool) -> list[str]:
+    """Return the numbers of a row as the leaderboard prints them. compared: whether the system is
+    a challenger."""
+    texts = [f"{row['helped'][1]} / {row['hurt'][1]}"] if compared else []
+    for name, text in (("mean", interval), ("delta", change_interval))[: 1 + compared]:
+        ends = (row[f"{name}_{end}"][0] for end in ("low", "high"))
+        texts += [row[name][1], text(*(math.nan if each is None else each for each in ends))]
+    return [each for each in texts if each != "–"]
 
 
 def _sentences(study: Study, best: str) -> list[str]:
