@@ -1,5 +1,5 @@
-"""The sidebar: data set and language on every page; systems, metric and rules on pages with
-numbers."""
+"""The sidebar: data set and language on every page; baseline, metric and evaluation settings on
+pages that compare systems."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def choose_language() -> None:
 
 
 def draw_sidebar(*, analysis: bool) -> str | None:
-    """Draw data set and language on every page; systems, metric and rules on pages with numbers.
+    """Draw the sidebar; `analysis` adds baseline, metric and evaluation settings to it.
 
-    Return the name of the chosen data set if another window deleted it: then no other one is chosen
-    in its place.
+    Returns the name of the chosen data set if another window deleted it: then no other one is
+    chosen in its place.
     """
     with st.sidebar:
         if read_only():

@@ -126,8 +126,10 @@ def completed(
 
 
 def create(target: Path, content: bytes) -> None:
-    """Write a new file of whole lines, or none. Raises FileExistsError if the file exists, and the
-    errors of `append`."""
+    """Write `content`, which ends with a line break, to a new file; remove the file after an error.
+
+    Raises FileExistsError if the file already exists, and the errors of `append`.
+    """
     target.open("xb").close()
     try:
         append(target, [content])

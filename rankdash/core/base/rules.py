@@ -566,7 +566,7 @@ class StatisticsSettings(Settings):
     )
 
     def corrects(self, comparisons: int) -> bool:
-        """Return whether a p value is corrected if this many comparisons are corrected together."""
+        """Return whether p values of this many comparisons are corrected for multiple testing."""
         return self.correction != "none" and comparisons > 1
 
     def fewest_queries(self, comparisons: int) -> int:

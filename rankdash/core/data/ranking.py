@@ -58,7 +58,7 @@ def _tie_order(
 
 
 def stored_scores(scores: Floats, precision: ScorePrecision) -> npt.NDArray[np.floating[Any]]:
-    """Return the scores rounded to the precision."""
+    """Return the scores rounded to `precision`: "float32" (as in trec_eval) or "float64"."""
     with np.errstate(over="ignore"):
         return scores.astype(precision, copy=False)
 
@@ -459,12 +459,12 @@ class Run:
 
     @property
     def shipped(self) -> bool:
-        """True if the run came with a sample, so that it was measured on another machine."""
+        """True if the run is part of a shipped sample: it was then measured on another machine."""
         return SHIPPED_WITH in self.machine
 
     @property
     def stopped(self) -> Stopped | None:
-        """The record of a run that was stopped by its result; None for other runs."""
+        """The record of an early stop, made because the result was conclusive; None without one."""
         return None if self.measured is None else self.measured.stopped
 
     @cached_property

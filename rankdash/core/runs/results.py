@@ -177,7 +177,8 @@ def assemble(
 
 
 def _counted(measured: Measured, results: Collection[QueryResult]) -> Measured:
-    """Add the counts over all results, earlier attempts included."""
+    """Return the measurements of a run with counts from all its query results, including those from
+    earlier attempts."""
     done = [result for result in results if result.state == "done"]
     calls = [call for result in results for call in result.calls]
     cached = sum(result.cached for result in done)
@@ -220,7 +221,10 @@ def _call_table(results: Iterable[QueryResult]) -> pd.DataFrame | None:
 
 
 def _ranked(counts: Counts, order: npt.NDArray[np.intp], below: int) -> Counts:
-    """Return token counts in the order of the ranking; -1 if unknown and for documents below."""
+    """Return the token counts of one query's documents in ranked order.
+
+    order, below: as in `Ranked`. A count is -1 if it is unknown or the document was not reranked.
+    """
     in_order = counts[order] if len(counts) else np.full(len(order), -1, dtype=np.int32)
     return np.concatenate([in_order, np.full(below, -1, dtype=np.int32)])
 
@@ -259,9 +263,12 @@ _COUNTED, _MOST_PAIRS = 3_000, 50_000
 
 @dataclass(frozen=True)
 class MeasuredLoad:
-    """Payload of a mean search. load: tokens are NaN if neither the texts nor the run contain them.
-    estimated: whether tokens are estimated (by the packaged tokenizer, or from characters without
-    it) because the run has no counts."""
+    """Mean number of documents and tokens that one search sends to a reranker.
+
+    load: tokens are NaN if neither the texts nor the run contain them. estimated: whether tokens
+    are estimated (by the packaged tokenizer, or from characters without it) because the run has no
+    counts.
+    """
 
     load: Load
     estimated: bool
@@ -269,12 +276,13 @@ class MeasuredLoad:
 
 @dataclass(frozen=True)
 class Usage:
-    """Total of calls. calls: requests, retried ones once. failed: requests without an answer.
+    """Total number of requests to a service, with failures and billed units.
 
+    calls: requests; a retried request counts once. failed: requests without an answer.
     billed: unit, by the service's own name, → amount; "dollars" at the prices in the settings.
-        noted: answers that were repaired or could not be read. estimated: calls with tokens that
-        the service did not count, or with an answer lost by a crash; if above 0, `billed` is a
-        lower bound.
+    noted: answers that were repaired or could not be read.
+    estimated: calls with tokens that the service did not count, or with an answer lost by a crash;
+        if above 0, `billed` is a lower bound.
     """
 
     calls: int = 0
@@ -329,8 +337,11 @@ def _sum(billed: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def load_of(ranking: Ranking, run: Run | None, searches: Searches | None) -> MeasuredLoad:
-    """Return the payload of a mean search of this run. searches: the estimate from the texts, or
-    None."""
+    """Return the mean number of documents and tokens per search that a system reranks.
+
+    run: None if the ranking is not from a run. searches: the tokens estimated from the texts, used
+    if the run has no counts; None if there are no texts.
+    """
     counts = np.diff(ranking.offsets)
     documents = float(counts.mean()) if len(counts) else 0.0
     done = None if run is None else run.queries[run.queries["state"] == "done"]

@@ -52,7 +52,7 @@ def _same(run: Run) -> Run:
 
 
 def numbered(systems: Iterable[System]) -> dict[str, System]:
-    """Return id → system, each with its place; duplicate names are numbered ("BM25 (2)")."""
+    """Return id → system with its position; duplicate names get a number ("BM25 (2)")."""
     named: dict[str, System] = {}
     for place, system in enumerate(systems):
         name = unused(system.name, {each.name for each in named.values()})
@@ -112,11 +112,13 @@ class Money:
 
     @classmethod
     def of(cls, assumptions: Mapping[str, Any], **more: Any) -> Money:
-        """Create prices and assumptions.
+        """Create `Money` from the assumptions that the user set, and defaults for the others.
 
-        assumptions: values set by the user, by name; `machines` is "whole" or "share". more: the
-        other fields. Raises DataError for an unknown assumption, a value out of range, and an
-        amount that must be set because its default is in another currency without an exchange rate.
+        assumptions: values by name; `machines` is "whole" or "share". more: the other fields of
+        `Money`.
+
+        Raises DataError for an unknown assumption, a value out of range, and an amount that must be
+        set because its default is in another currency without an exchange rate.
         """
         assumptions = dict(assumptions)
         machines = assumptions.pop("machines", MACHINES[0])
@@ -160,7 +162,8 @@ class Money:
 
     @property
     def traffic(self) -> float | None:
-        """Searches per day that whole machines serve; None if a share of a machine is paid for."""
+        """Searches per day that determine the cost of whole machines; None if only a share of a
+        machine is paid for."""
         return None if self.shared else self.assumptions.searches_per_day
 
     def rate(self, currency: str) -> float | None:

@@ -34,13 +34,13 @@ DOLLARS = "USD"
 
 
 def named_now(scenario: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a scenario with current names."""
+    """Return a scenario in which names from older versions are replaced by the current names."""
     return {_RENAMED.get(name, name): value for name, value in scenario.items()}
 
 
 @dataclass(frozen=True)
 class Assumption(Setting):
-    """Number of a scenario, for sliders and tables.
+    """Description of one number in a cost scenario, for sliders and tables.
 
     group: "traffic", "value", "effort", "answers" (an LLM that reads the passages), "support" or
         "waiting".
@@ -63,8 +63,12 @@ class Assumption(Setting):
         return self.unit.startswith("money")
 
     def default_at(self, rate: float | None) -> float:
-        """Return the value if it is not set. rate: amount of the scenario's currency per US dollar;
-        None if not set: the default of an amount is then unknown and counts as 0."""
+        """Return the default value, with an amount converted from US dollars to the scenario's
+        currency.
+
+        rate: amount of the scenario's currency per US dollar; None if not set: the default of an
+        amount is then unknown and counts as 0.
+        """
         return float(self.default * (rate or 0.0) if self.money else self.default)
 
     def refusal(self, value: object) -> DataError:

@@ -32,7 +32,11 @@ _MOST_RETURN = 10.0
 
 @dataclass(frozen=True)
 class Amount:
-    """Figure with its interval. Without a figure: the reason, with the ends that exist."""
+    """A number of an `Outcome`, such as the ROI, with its interval.
+
+    value: None if the number does not exist; `reason` then has the cause. low, high: None without
+    an interval.
+    """
 
     value: float | None = None
     low: End = None
@@ -62,7 +66,7 @@ class MeasuredChange:
 
     @property
     def conclusive(self) -> bool:
-        """True if the verdict determines its sign, or that it is 0."""
+        """True if the change is proven to be positive or negative, or if no query changes."""
         return self.proof in ("proven", "same")
 
 
@@ -86,7 +90,8 @@ class Gain:
     labels: int = 0
 
     def at(self, end: Literal["low", "high"]) -> Gain | None:
-        """Return the gain as if an end of the intervals had been measured; None without one."""
+        """Return the gain with each measured value replaced by one end of its interval; None if the
+        relative change has no interval."""
         ends = [getattr(each, end) for each in (self.relative, self.hit)]
         if ends[0] is None:
             return None
@@ -286,8 +291,11 @@ def _nets(figures: Mapping[str, Figure]) -> bool:
 
 
 def _figures_at(option: Option, assumptions: Assumptions, end: str) -> Mapping[str, Figure]:
-    """Return every figure at an end of the gain, an attribute of `MeasuredChange`; {} without
-    one."""
+    """Return name → figure of an `Outcome`, computed from one value of the measured gain.
+
+    end: the attribute of `MeasuredChange` that has this value, such as "low". Returns {} without
+    it.
+    """
     if option.gain is None:
         return {}
     relative: float | None = getattr(option.gain.relative, end)
@@ -324,7 +332,11 @@ def _figures_at(option: Option, assumptions: Assumptions, end: str) -> Mapping[s
 
 
 def _estimate(middle: Figure | None, low: Figure | None, high: Figure | None) -> Amount:
-    """Build an amount from figures; None for an unknown gain, or one without an interval."""
+    """Return a figure and its interval as an `Amount`.
+
+    middle: the figure at the measured gain; None if the gain is unknown. low, high: the figures at
+    the ends of the interval; None without an interval.
+    """
     first, last = _end(low), _end(high)
     if not isinstance(middle, str | None):
         return Amount(middle, first, last)
@@ -397,7 +409,8 @@ _ROUNDING_BENEFIT = 1e-12
 
 @dataclass(frozen=True)
 class SimpleRoi:
-    """Published formula, all four steps. `improvement` and `roi` are shares, not percent."""
+    """The results of the four steps of a published ROI formula (`simple_roi`). `improvement` and
+    `roi` are shares, not percent."""
 
     improvement: float
     gain_per_day: float

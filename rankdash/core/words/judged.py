@@ -132,7 +132,8 @@ def three_ways(three: Corrected) -> list[tuple[str, MeanChange]]:
 
 
 def worth_sentence(verdict: JudgedVerdict) -> str:
-    """Return a sentence on the worth of the judge; "" if there is no corrected number."""
+    """Return a sentence about the number of human labels that the LLM judge saves, or the reason
+    why it saves none; "" if it is unknown."""
     three = verdict.three
     if not math.isfinite(three.worth):
         return ""

@@ -38,8 +38,8 @@ Line = tuple[float, float]
 
 @dataclass(frozen=True)
 class Lines:
-    """Line of a system by price, and the lines at the two ends of its measured gain; None if the
-    gain has no interval."""
+    """A system's line in a chart over the price of 1,000 searches, and its lines at the two ends of
+    the interval of its gain; None without an interval."""
 
     middle: Line
     low: Line | None = None

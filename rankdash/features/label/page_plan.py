@@ -51,8 +51,12 @@ _SECONDS = 10
 
 @dataclass(frozen=True)
 class _Effort:
-    """Labels until conclusive on three labelled sets, with 1,000 simulated plans each: lowest and
-    highest median, and lowest and highest 90th percentile (tests/benchmarks/labelling.py)."""
+    """Number of labels that a plan needs until its result is conclusive, in simulations.
+
+    From 1,000 plans on each of three labelled data sets (tests/benchmarks/labelling.py): half_low
+    and half_high are the lowest and highest median, most_low and most_high the lowest and highest
+    90th percentile.
+    """
 
     half_low: int
     half_high: int
@@ -280,7 +284,11 @@ def _modes() -> dict[str, str]:
 
 
 def _keep(top: float, changed: float | None) -> bool:
-    """Draw the choice whether existing labels count, with a warning if the scale changes."""
+    """Draw and return the choice whether existing labels count in a new plan, with a warning if the
+    scale changes.
+
+    top: the highest grade of the new plan. changed: of the previous scale; None if they are equal.
+    """
     if changed is not None:
         st.warning(
             _(

@@ -89,7 +89,7 @@ class Caveat(ABC):
         """Yield the caveat if it applies to the verdict on a challenger."""
 
     def label(self, study: Study, fit: Fit = str) -> str:
-        """Return a short text for a label."""
+        """Return the caveat in a few words, for display below the verdict."""
         return _p("caveat", self.title)
 
     @abstractmethod

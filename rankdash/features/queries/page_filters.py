@@ -38,8 +38,11 @@ _FOLDED = tuple(name for name in address.QUERY_FILTERS if name != "text")
 
 
 def tally(study: Study, listing: Listing) -> None:
-    """Draw how many queries were helped and hurt, and the faults, as bars. A click on a part
-    filters the list by it; a second click removes that filter."""
+    """Draw the number of queries as stacked bars: by direction of change, and by the cause of the
+    loss against a perfect ranking.
+
+    A click on a part of a bar filters the list by it; a second click removes that filter.
+    """
     band = f" (±{plain(study.statistics.tie_band)})"
     words = {
         "outcome": {**outcome_words(), "same": outcome_words()["same"] + band},
@@ -325,8 +328,11 @@ def _range(field: str, label: str, axis: Axis) -> tuple[float, float] | None:
 
 
 def _values(others: Mapping[str, str], axis: Axis) -> dict[str, tuple[float, float]]:
-    """Return column → chosen range, for the systems that are not shown. In the address, each is one
-    "system=low..high"."""
+    """Draw a slider of metric values for each system in `others`, and return column → chosen range.
+
+    others: id → name of the systems that are compared but not shown. Ranges that include all values
+    are omitted. In the address, each range is one "system=low..high".
+    """
     texts = dict(each.rpartition("=")[::2] for each in address.several("values"))
     ranges = {
         system: value for system in others if (value := axis.read(texts.get(system))) != axis.whole

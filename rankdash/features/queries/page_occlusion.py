@@ -192,7 +192,7 @@ def _largest(stage: Stage) -> float:
 
 
 def _plain(text: str, start: int, end: int, faint: Sequence[tuple[int, int]]) -> str:
-    """Return text without a mark as HTML; sentences with words that were not tried are faint."""
+    """Return text[start:end] as HTML, with the spans in `faint` in a pale colour."""
     html, at = [], start
     for first, last in faint:
         first, last = max(first, start), min(last, end)
@@ -204,7 +204,11 @@ def _plain(text: str, start: int, end: int, faint: Sequence[tuple[int, int]]) ->
 
 
 def _not_looked_into(explanation: Explanation, text: str, query: str) -> list[tuple[int, int]]:
-    """Return the spans of sentences with a word that was not tried."""
+    """Return the (start, end) of the sentences with words that were not removed one at a time.
+
+    Long texts have such sentences: the effect of single words is measured only in the sentences
+    with the largest effects.
+    """
     if len(explanation.stages) < 2:
         return []
     by_sentence, by_term = explanation.stages

@@ -118,7 +118,7 @@ def _page(study: Study, challenger: str, query_id: str, corrections: PageTable |
 
 
 def _reason(study: Study, challenger: str, query_id: str, split: Split) -> tuple[str, str]:
-    """Return the reason in a few words, and its evidence."""
+    """Return (reason, explanation) of a query's change in metric value; ("", "") if unknown."""
     table = study.reasons(challenger)
     if table is None or query_id not in table.index:
         return "", ""

@@ -356,7 +356,11 @@ def _checkpoint(
 
 
 def _actors(arguments: argparse.Namespace) -> Actors:
-    """Return the actors of the options. Raise SettingError if they are set without a cluster."""
+    """Return the number and resources of the scoring processes on a Ray cluster, from the options.
+
+    Raises SettingError if they are set without a cluster, or if one shard is to be scored on a
+    cluster.
+    """
     actors = Actors(arguments.number, arguments.cpus, arguments.gpus)
     if arguments.on is None and actors != Actors():
         raise SettingError(

@@ -28,8 +28,12 @@ _CONTINUED = "jobs.continued"
 
 
 def choose(dataset_id: str, wishes: Sequence[Wish]) -> Stopping:
-    """Draw the choice whether runs may stop early; "never" without a choice if there are too few
-    labelled queries, or their labels are a sample."""
+    """Draw the choice when runs may stop early: never, on a user's request, or when the result is
+    conclusive.
+
+    Returns "never" without drawing it if a run has too few labelled queries for a conclusive
+    result, or if the labels are a sample.
+    """
     labelled = stored.dataset(stored.stored(dataset_id)).labelled_queries
     fewest = min([labelled, *(wish.plan.queries for wish in wishes)])
     if fewest < FEWEST_SCORED or plan.sampled(dataset_id) is not None:
@@ -57,7 +61,7 @@ def choose(dataset_id: str, wishes: Sequence[Wish]) -> Stopping:
 
 
 def rule(dataset_id: str, wish: Wish, chosen: Stopping) -> StopRule | None:
-    """Return the rule of a run; None if it scores all queries."""
+    """Return the rule by which a run may stop early; None if it scores all queries."""
     if chosen == "never":
         return None
     rules = StopRule(

@@ -186,7 +186,11 @@ def choose_amounts(field: str, by_name: Mapping[str, float]) -> None:
 
 
 def parts(estimate: Estimate, host: str) -> list[str]:
-    """Return calls, tokens and dollars, safe for Markdown. host: of the service, unescaped."""
+    """Return phrases with the estimated calls, tokens and, last, the price of using a service, safe
+    for Markdown.
+
+    host: of the service, unescaped.
+    """
     phrases = [
         ngettext(
             "about {n} call to {host}",

@@ -334,10 +334,11 @@ def draw_key_field(
 
 @st.fragment
 def _draw_field(place: Place, name: str, tick: str | None, missing: str, *, ready: bool) -> None:
-    """Draw the key field, the tick, and the destination of the key. A fragment: every typed letter
-    is committed.
+    """Draw the field for an API key, the checkbox “No key needed”, and a caption about the key and
+    its recipient. A fragment: every typed letter is committed.
 
-    ready: whether a run could start when the page was drawn.
+    tick: the session key of the checkbox; None without a checkbox. missing: the caption without a
+    key. ready: whether a run could start when the page was drawn.
     """
     host = markdown_safe(place.host, 80)
     free = tick is not None and st.session_state.get(tick, False)

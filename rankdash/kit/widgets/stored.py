@@ -197,7 +197,7 @@ def from_fewer_answers(row: JudgeRow) -> int:
 
 
 def judgements(row: JudgeRow) -> Judgements:
-    """Return the grades in the form that the statistics use."""
+    """Return the grades of a stored LLM judge as `Judgements`, the type that the statistics use."""
     return Judgements(row.name, (0.0, float(row.top)), grades(row), row.model)
 
 

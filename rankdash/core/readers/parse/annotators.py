@@ -43,7 +43,7 @@ _ROUNDING = 1e-12
 
 
 def refuse_rule(together: str) -> None:
-    """Raise DataError for an unknown rule."""
+    """Raise DataError for an unknown rule to combine the labels of several annotators."""
     if together not in get_args(Together):
         raise DataError(
             "Unknown rule {together!r} for the labels of several annotators.",

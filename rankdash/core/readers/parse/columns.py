@@ -289,7 +289,8 @@ def _settle_query_id(
 
 
 def is_id(column: str) -> bool:
-    """Return whether a column is only named id: it numbers rows and does not group queries."""
+    """Return whether the name of a column is just "id" (or Chinese for it): it then numbers the
+    rows and does not group queries."""
     return plain(column) in PLAIN_ID
 
 

@@ -132,7 +132,11 @@ class Reason:
     remedy: str
 
     def template(self, lines: int) -> str:
-        """Return the message for rows on this number of lines, with fields `count` and `lines`."""
+        """Return the message for refused rows, with the fields `count` (of rows) and `lines` to
+        fill in.
+
+        lines: the number of lines that the message lists, 1 for the singular.
+        """
         return f"{self.what}: {{count}} {_AT_LINE if lines == 1 else _AT_LINES}."
 
 
@@ -311,12 +315,11 @@ _AGAIN = "Copy or download the file again."
 def reading(
     file: str, template: str = _CONTENT, remedy: str = _AGAIN, **params: Any
 ) -> Iterator[None]:
-    """Convert errors raised while reading untrusted content.
+    """Convert errors in the `with` block, which reads untrusted content, to FormatError.
 
     template, remedy, params: the message of the FormatError; {problem} is the original error.
 
-    Raises LimitError if there is not enough memory, else FormatError; errors of rankdash are not
-    converted.
+    Raises LimitError if there is not enough memory. Errors of rankdash are not converted.
     """
     try:
         yield

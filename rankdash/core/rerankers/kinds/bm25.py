@@ -44,7 +44,7 @@ class Index:
         return scores
 
     def text(self, place: int) -> str:
-        """Return the text at that place."""
+        """Return the indexed text at position `place`, counted from 0."""
         return self._texts[place]
 
     def scores_of(self, query: str, texts: Sequence[str]) -> Scores:

@@ -156,7 +156,8 @@ def _summed(
 
 
 def kind(members: Sequence[RerankerKind]) -> RerankerKind:
-    """Return the kind that combines any two of `members`."""
+    """Return the entry of the reranker registry for the cascade, with any two of `members` as
+    stages."""
     by_name = {member.name: member for member in members}
 
     def stages(settings: Mapping[str, Any]) -> list[tuple[RerankerKind, dict[str, SettingValue]]]:

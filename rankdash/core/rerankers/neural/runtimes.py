@@ -86,8 +86,8 @@ class Runtime(Protocol):
 
 
 def precision(name: str) -> str:
-    """Return an identifier of the scores of a runtime: one for all exact runtimes, else one per
-    runtime."""
+    """Return the numerical precision of a runtime's scores, as an identifier: "float32" for all
+    exact runtimes, else unique to the runtime."""
     kind = KINDS[name]
     if kind.exact:
         return EXACT

@@ -212,7 +212,8 @@ class NeuralReranker:
         return details | self._opened.agreement(self._sample, self._anew)
 
     def unknown_share(self, texts: Sequence[str]) -> float:
-        """Implement `Literate`; NaN for a model that its own library runs."""
+        """Return the share of the texts' tokens that the model does not know, as `Literate`
+        requires; NaN for a model that its own library runs."""
         if self._opened is None:
             return math.nan
         return self._opened.subwords.unknown_share(list(map(readable, texts)))

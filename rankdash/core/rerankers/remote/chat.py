@@ -190,7 +190,10 @@ class Chat:
         return ChatAnswer(client.redact(prompts.without_thoughts(text)), _top(choice), reply.call)
 
     def shown(self, document: str, name: str = "") -> str:
-        """Return a document between its marks, truncated as for the model."""
+        """Return a document as it appears in a prompt: truncated, between <document> tags.
+
+        name: its id in the tag, if there are several.
+        """
         return prompts.document(prompts.cut(document, self.settings["document_characters"]), name)
 
     def estimate(self, calls: Sequence[tuple[str, int]]) -> Estimate:
@@ -279,8 +282,10 @@ class ChatReranker:
     def kind(
         cls, title: str, meaning: str, *settings: SettingSpec, capabilities: Capabilities
     ) -> RerankerKind:
-        """Return the kind of this class. settings: those besides the common settings of LLM
-        rerankers."""
+        """Return the entry of the reranker registry for this class.
+
+        settings: the settings of this class, in addition to the common settings of LLM rerankers.
+        """
         return RerankerKind(
             name=cls.name,
             title=title,

@@ -1,6 +1,7 @@
-"""The main document of each query with a change, and its movement.
+"""The document that contributes most to each query's change, and the documents that overtook it.
 
-`rankdash.core.study.reasons.reasons` defines the main document and one-sided changes.
+It is called the main document of the query. `rankdash.core.study.reasons.reasons` defines it
+exactly, and defines one-sided changes.
 """
 
 from __future__ import annotations
@@ -40,8 +41,11 @@ class Overtaker:
 
 
 def evidence(row: pd.Series, split: Split, conventions: Conventions) -> list[Overtaker]:
-    """Return the documents behind the counts of a row of `reasons`, by rank. split: of the same
-    query."""
+    """Return the documents that overtook a query's main document, by rank.
+
+    row: of the table from `reasons`, which has the counts of these documents. split: of the same
+    query.
+    """
     docs = split.documents
     if docs.empty or not isinstance(row["doc_id"], str):
         return []
@@ -156,7 +160,8 @@ class MainDocuments:
 
     @cached_property
     def margin(self) -> Floats:
-        """(Q,) the margin of `reasons`."""
+        """(Q,) difference between the challenger's scores at the current and the former rank of the
+        main document, as a share of the list's score range; NaN if meaningless."""
         lengths, span, meaningful = self.after.scored()
         scores, starts = self.after.ranking.scores, self.after.judged.starts
         was = self.main_row[0] - self.before.judged.starts

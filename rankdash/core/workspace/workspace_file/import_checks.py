@@ -156,7 +156,8 @@ def _fitted(table: Any, columns: Mapping[str, Any]) -> Any:
 
 
 def _mixed(table: Any, names: Sequence[str], texts: Collection[str]) -> pd.DataFrame:
-    """Return a table of texts, and of numbers that stay integers if they are."""
+    """Return a table with exactly the columns `names` as a data frame: text for the columns in
+    `texts`, int64 for other integer columns, else float64."""
     whole = {field.name for field in table.schema if pa.types.is_integer(field.type)}
     kinds = {
         name: _TEXT if name in texts else _WHOLE if name in whole else _FLOAT for name in names
@@ -384,13 +385,15 @@ class SettingsPart(Struct):
 
 
 def decoded(content: bytes, kind: type[Decoded]) -> Decoded:
-    """Return JSON as one of these types. Raises ValueError or RecursionError."""
+    """Return the value in a JSON text as an instance of the type `kind`. Raises ValueError or
+    RecursionError."""
     # Not msgspec's decoder, which refuses half of a surrogate pair, which settings may contain.
     return fitted(json.loads(content), kind)
 
 
 def fitted(value: object, kind: type[Decoded]) -> Decoded:
-    """Return the value as the type. Raises ValueError that names the location."""
+    """Return a parsed JSON value as an instance of the type `kind`. Raises ValueError that names
+    the part that does not fit."""
     return convert(value, kind, dec_hook=_moment)
 
 

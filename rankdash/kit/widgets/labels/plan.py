@@ -170,8 +170,10 @@ def current(dataset_id: str) -> Labelling | None:
 
 
 def guessing(dataset_id: str, top: float) -> dict[str, JudgeRow]:
-    """Return id → judge, for judges whose grades can be the predictions of a plan with that highest
-    grade."""
+    """Return id → LLM judge, for the judges with grades from 0 to `top`.
+
+    A labelling plan with the same highest grade can use these grades as predictions.
+    """
     every = stored.judge_rows(dataset_id)
     return {each: row for each, row in every.items() if row.graded and row.top == top}
 
@@ -217,7 +219,7 @@ def without_sampled(study: Study) -> Study:
 
 
 def offered(dataset_id: str, settings: LabelSettings) -> LabelPlan:
-    """Return the plan that settings would make of the current labels.
+    """Return the labelling plan that the settings make with the current labels, without storing it.
 
     Raises the errors of `made`.
     """
@@ -227,8 +229,9 @@ def offered(dataset_id: str, settings: LabelSettings) -> LabelPlan:
 
 
 def made(dataset_id: str, settings: LabelSettings, revision: int) -> LabelPlan:
-    """Return the plan that settings make for a data set, with the labels of a revision of its
-    corrections.
+    """Return the labelling plan that the settings make for a data set.
+
+    revision: corrections of labels up to it count, if `settings.keep`.
 
     Raises the errors of `pool_of`, `Additive.of` and `LabelPlan.make`.
     """
@@ -245,7 +248,8 @@ def made(dataset_id: str, settings: LabelSettings, revision: int) -> LabelPlan:
 
 
 def _log(dataset_id: str, start: int, end: int) -> list[Correction]:
-    """Return the log between two revisions; complete blocks are cached."""
+    """Return the corrections of labels between two revisions, in order; complete blocks are
+    cached."""
     layer, block = Corrections(workspace()), max(end // _BLOCK * _BLOCK, start)
     key = ("label log", dataset_id, start, block)
     return [
