@@ -66,10 +66,14 @@ def show(study: Study, challenger: str) -> None:
         label=_("Accepted share of answerable queries that lose all relevant documents"),
         options=list(ALPHAS),
         format_func=percent,
+        help=_(
+            "A query is answerable if the labels name a relevant document. A floor loses it if it "
+            "removes all relevant documents that the metric counts."
+        ),
     )
     alpha = ALPHA if own is None else own
     choice = floor_choice(study, challenger, alpha)
-    answer.markdown(_answer(study, challenger, found, choice))
+    answer.markdown(_answer(study, challenger, found, choice, example=own is None))
     # Without a floor, all documents have at least the lowest score.
     first = float(found.table["score"].iloc[1])
     table = found.table.assign(score=found.table["score"].clip(lower=first)).drop_duplicates(
@@ -97,8 +101,10 @@ def show(study: Study, challenger: str) -> None:
     fold(_("As a table"), "policy.floors", ":material/table:", lambda: _table(found.table))
 
 
-def _answer(study: Study, challenger: str, found: Floor, choice: FloorChoice) -> str:
-    """Return the floor and its effect, or why there is none."""
+def _answer(
+    study: Study, challenger: str, found: Floor, choice: FloorChoice, *, example: bool
+) -> str:
+    """Return the floor and its effect, or why there is none. example: without the user's choice."""
     level = study.statistics.level
     params = {
         "system": safe_name(study, challenger),
@@ -127,8 +133,9 @@ def _answer(study: Study, challenger: str, found: Floor, choice: FloorChoice) ->
     sentences = [
         heads[choice.separates],
         _(
-            "A floor of {score} (accepted: {alpha}) loses {lost} of the answerable queries, and "
-            "removes {removed} of their documents; {metric} changes by {change}.",
+            "A floor of {score} ({limit}) loses {lost} of the answerable queries, and removes "
+            "{removed} of their documents; {metric} changes by {change}.",
+            limit=_("example: {alpha}", **params) if example else _("accepted: {alpha}", **params),
             lost=with_interval(*choice.lost.row, level, _tenths),
             removed=share_percent(1 - choice.shown.mean),
             metric=study.measure.title,
