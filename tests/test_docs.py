@@ -244,7 +244,7 @@ def test_what_python_offers():
         exec(compile(block, "python.md", "exec"), {})
 
 
-@pytest.mark.parametrize("page", ["cost", "tasks/cost", "glossary", "faq", "quickstart"])
+@pytest.mark.parametrize("page", ["cost", "tasks/cost", "glossary", "faq"])
 def test_break_even_has_one_definition(page):
     english, chinese = (DOCS / f"{page}.md", DOCS / f"{page}.zh.md")
     assert "the level of one input at which the net value is 0" in text_of(english).lower()

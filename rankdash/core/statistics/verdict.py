@@ -335,12 +335,13 @@ _WITHIN = (
     "confidence it is between {within_low} and {within_high}."
 )
 _MORE = (
-    "Between {least:,} and {most:,} more queries like these would prove a true change in the "
-    "middle half of the interval, in {power:.0%} of all cases. A smaller change needs more."
+    "To prove a change with {power:.0%} probability, add {least:,} to {most:,} queries like these, "
+    "depending on the size of the true change. A very small change needs more."
 )
 _MORE_OR_MANY = (
-    "At least {least:,} more queries like these are needed to prove a true change in the middle "
-    "half of the interval in {power:.0%} of all cases. The smaller the true change, the more."
+    "To prove a change with {power:.0%} probability, add at least {least:,} queries like these. "
+    "This is enough only if the true change is clearly larger than the observed one; a smaller "
+    "change needs more."
 )
 _CORRECTED = (
     "These numbers use the stricter level that the correction for {comparisons} comparisons "

@@ -42,8 +42,8 @@ def excluded_text(counts: Mapping[str, int]) -> str:
         for reason, n in counts.items()
     ]
     return ngettext(
-        "{n} query is excluded on both sides and counts neither for nor against: {counts}.",
-        "{n} queries are excluded on both sides and count neither for nor against: {counts}.",
+        "{n} query is excluded from both rankings and counts neither for nor against: {counts}.",
+        "{n} queries are excluded from both rankings and count neither for nor against: {counts}.",
         sum(counts.values()),
         counts=enumerated(reasons),
     )
@@ -106,10 +106,10 @@ def excluded_line(what: str, counts: Mapping[str, int]) -> str:
         "no_relevant": "without a relevant document",
         "missing": "missing from a ranking",
         "undefined": "without a value of the metric",
-        "absent": "evaluated for one side only",
+        "absent": "evaluated for one ranking only",
     }
     counted = ", ".join(f"{number(n, 0)} {words[reason]}" for reason, n in counts.items())
-    return f"Excluded on both sides for {what}: {counted}." if counted else ""
+    return f"Excluded from both rankings for {what}: {counted}." if counted else ""
 
 
 def missing_line(name: str, missing: int, measure: str = "") -> str:
