@@ -26,11 +26,10 @@ def need(condition, reason):
         raise ValueError(reason)
 
 
-def sha256(content):  # bytes, or a content of which the canonical JSON is meant
-    if not isinstance(content, bytes):
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        content = text.encode()
-    return hashlib.sha256(content).hexdigest()
+def sha256(item):  # bytes, or content for canonical JSON
+    if not isinstance(item, bytes):
+        item = json.dumps(item, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    return hashlib.sha256(item).hexdigest()
 
 
 def parse(text):
@@ -253,6 +252,7 @@ def checks(report, values):
     need(content["data_sha256"] == sha256(data), "the values were changed")
     names, numbers, rows = content["systems"], content["numbers"], Numbers(content, data).rows()
     stored = {(spec, at): row for spec in numbers for at, row in enumerate(numbers[spec])}
+    need((content["metric"], 0) in rows, f"no numbers: {content['not_covered']} are not covered")
     need(stored.keys() == rows.keys(), "other rows of numbers than expected")
     page, shown = (document.decode(), []) if isinstance(document, bytes) else ("", document)
     shown = {(each["metric"], each["system"]): each for each in shown and shown["comparisons"]}

@@ -140,6 +140,7 @@ def test_a_file_without_a_certificate_is_refused(run, files):
         found = run("verify", files / name, *inputs(files, "one", times=False))
         assert found.code == 2
         assert found.err.startswith("error: ")
+        assert ("no certificate" in found.err) == (name != "c.json")
         assert by_docs((files / name).read_bytes(), files)
     assert run("verify", files / "none.html", *inputs(files, "one", times=False)).code == 2
 
@@ -156,6 +157,18 @@ def test_estimates_from_sampled_labels_are_named_as_not_covered(run, tmp_path):
     found = run("verify", tmp_path / "r.html", "--qrels", labels, "--run", old, new)
     assert "not covered: estimates from sampled labels" in found.out
     assert found.code == 0, found.out
+    (refused,) = by_docs((tmp_path / "r.html").read_bytes(), tmp_path)
+    assert "no numbers: ['estimates from sampled labels'" in refused
+
+
+def test_a_report_on_tuned_weights_has_no_certificate(monkeypatch):
+    study = study_of("helpcentre", 1, SETTINGS[0])
+    assert b"rankdash verify" in reports.html(study)
+    monkeypatch.setattr(certificate, "is_certifiable", lambda _: False)
+    monkeypatch.setattr(reports, "is_certifiable", lambda _: False)
+    made = reports.html(study)
+    assert b"rankdash verify" not in made
+    assert certificate.EMPTY.encode() not in made
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -73,6 +73,7 @@ _NUMBERS: Mapping[str, tuple[Callable[[float], str], str]] = {
 """The numbers of a row: how each is printed, and what it is computed from."""
 
 _VERDICT = "interval of the difference, corrected p, and the settings of the verdict"
+_NONE = "the file has no certificate"
 _ESTIMATES, _JUDGE = "estimates from sampled labels", "verdicts of the LLM judge"
 _STOPPED = "all numbers and verdicts, because a run was stopped by its result"
 _OTHERS = (
@@ -134,11 +135,16 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def is_certifiable(study: Study) -> bool:
+    """Return False if the rankings were read in pieces, so that they have no hash, or if a system
+    was tuned on its queries, which files do not show."""
+    return study.has_rankings and not any(study.tuned(each) for each in study.chosen)
+
+
 def certificate(study: Study) -> dict[str, Json] | None:
-    """Return the certificate of a study, without the hashes of `sealed`; None if its rankings were
-    read in pieces, so that they have no hash, or if a system was tuned on its queries, which files
-    do not show."""
-    if not study.has_rankings or any(study.tuned(each) for each in study.chosen):
+    """Return the certificate of a study, without the hashes of `seal`; None if it cannot have
+    one."""
+    if not is_certifiable(study):
         return None
     estimated = (_ESTIMATES,) if only_estimates(study) else ()
     stopped = (_STOPPED,) if any(map(study.stopped, study.chosen)) else ()
@@ -303,8 +309,12 @@ def opened(report: bytes) -> tuple[Json, bytes]:
     without it. Raises ValueError, RecursionError."""
     if report.lstrip().startswith(b"{"):
         document = _parsed(report)
-        content = document.pop(CERTIFICATE, None)
+        if document.get(CERTIFICATE) is None:
+            raise ValueError(_NONE)
+        content = document.pop(CERTIFICATE)
         return content, canonical(document)
+    if _START.encode() not in report:
+        raise ValueError(_NONE)
     before, start, rest = report.partition(_START.encode())
     text, end, after = rest.partition(_END.encode())
     if not end or _START.encode() in after:

@@ -23,7 +23,7 @@ from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe
 from rankdash.core.readers import Source
 from rankdash.core.study import latency
-from rankdash.core.study.certificate import EMPTY, certificate, embedded
+from rankdash.core.study.certificate import EMPTY, certificate, embedded, is_certifiable
 from rankdash.core.study.judged import verdicts
 from rankdash.core.study.labelling import as_estimated, only_estimates
 from rankdash.core.study.study import Study
@@ -180,9 +180,10 @@ def html(study: Study, front: Front | None = None) -> bytes:
     front = front or Front()
     with speaking(front.language):
         page, body = _written(study, front)
-        document = page.html(body + EMPTY).encode("utf-8", "replace")
         content = certificate(as_estimated(study))
-    return document if content is None else embedded(document, content)
+        document = page.html(body if content is None else body + EMPTY)
+    written = document.encode("utf-8", "replace")
+    return written if content is None else embedded(written, content)
 
 
 def first_page(study: Study, front: Front, scale: float) -> str:
@@ -216,7 +217,7 @@ def _written(study: Study, front: Front, most: int | None = None) -> tuple[Page,
     # The first section comes before the links to the others.
     first, *rest = parts
     return page, "\n".join(
-        [_head(draft.study, front, title), first, _contents(chosen), *rest, _foot()]
+        [_head(draft.study, front, title), first, _contents(chosen), *rest, _foot(study)]
     )
 
 
@@ -262,7 +263,7 @@ def _contents(chosen: list[Section]) -> str:
     return f"<nav>{links}</nav>" if len(chosen) > 1 else ""
 
 
-def _foot() -> str:
+def _foot(study: Study) -> str:
     text = _(
         "Static snapshot: every number was computed when this file was made. The file loads "
         "nothing from a network."
@@ -271,4 +272,5 @@ def _foot() -> str:
         "This report can be checked: {command}",
         command="rankdash verify REPORT --qrels FILE --run FILE …",
     )
-    return f"<footer>{html_safe(paragraph([text, check]))}</footer>"
+    sentences = [text, check] if is_certifiable(study) else [text]
+    return f"<footer>{html_safe(paragraph(sentences))}</footer>"
