@@ -141,6 +141,8 @@ def answer(history: Past) -> None:
             mean=number(history.row(best.id)["mean"]),
         )
         sentences.append(highest)
+        if Tuned.of(best.settings) is not None:
+            sentences.append(_("This run was tuned on these queries, so its mean is in-sample."))
     st.markdown(paragraph(sentences))
 
 
@@ -233,11 +235,11 @@ def _point(history: Past, run: RunRow) -> history_charts.TrendPoint:
         compared=row["verdict"] != study_history.APART,
         p95_ms=history.p95_ms(run),
         failed=run.queries_failed,
-        note=_note(history, run),
+        note=note_on(history, run),
     )
 
 
-def _note(history: Past, run: RunRow) -> str:
+def note_on(history: Past, run: RunRow) -> str:
     """Return the note on a run, after a mark if it was tuned on these queries."""
     tuned = Tuned.of(run.settings) is not None
     mark = _p("caveat", "tuned on these queries") if tuned else ""

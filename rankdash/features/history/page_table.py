@@ -14,11 +14,10 @@ from rankdash.core.base.i18n import enumerated, moment, ngettext
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.ranking import digest
-from rankdash.core.runs.combining import Tuned
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.columns import columns
 from rankdash.core.workspace import RunRow
-from rankdash.features.history.page import CHOSEN, Past
+from rankdash.features.history.page import CHOSEN, Past, note_on
 from rankdash.kit.widgets import address, pickers, run_records
 from rankdash.kit.widgets.run_records import reranker_title, settings_in_words
 from rankdash.kit.widgets.text import compared_cells, signed_cells
@@ -97,7 +96,7 @@ def _columns(
     ]
     by_id = {run.id: run for run in history.runs}
     runs = [by_id.get(system) for system in listed]
-    notes = [history.notes[system].text if system in history.notes else None for system in listed]
+    notes = [note_on(history, run) or None if run else None for run in runs]
     shown = [base_text.middle(study.systems[system].name, _NAME_COLUMNS) for system in listed]
     declared = columns(
         "history",
@@ -152,8 +151,6 @@ def _role(history: Past, system: str) -> str | None:
 def _remarks(run: RunRow | None, row: Mapping[Hashable, Any]) -> list[str]:
     """Return short remarks on how to read a run's numbers."""
     sentences = list(run_records.record(run.id).remarks()) if run is not None else []
-    if run is not None and Tuned.of(run.settings) is not None:
-        sentences.append(_p("caveat", "tuned on these queries"))
     if row["missing"] > 0:
         sentences.append(
             ngettext(

@@ -165,14 +165,18 @@ def conclusion(study: Study, tuned: Weights) -> str:
         )
     if not tuned.over_single.proven:
         second = _(
-            "Not proven that they differ from {system} alone: {change}.",
+            "Not proven that tuned weights differ from {system} alone: {change}.",
             system=single,
             change=over,
         )
     elif tuned.over_single.change < 0:
-        second = _("They are worse than {system} alone: {change}.", system=single, change=over)
+        second = _(
+            "Tuned weights are worse than {system} alone: {change}.", system=single, change=over
+        )
     else:
-        second = _("They are better than {system} alone: {change}.", system=single, change=over)
+        second = _(
+            "Tuned weights are better than {system} alone: {change}.", system=single, change=over
+        )
     return paragraph([first, second])
 
 
