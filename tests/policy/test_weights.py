@@ -1,5 +1,6 @@
 """Tuned fusion weights: folds, the values of the variants, and gains that are held out."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from rankdash.app.command import main
 from rankdash.core.base.errors import DataError, SettingError
+from rankdash.core.base.i18n import signed
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions
@@ -260,6 +263,29 @@ def test_permuted_labels_claim_no_gain():
 @pytest.mark.model
 def test_permuted_labels_of_the_sample_claim_no_gain():
     assert claims(with_minilm(SAMPLE.name), 100) <= 5
+
+
+def test_the_command_prints_the_gains(tmp_path, capsys):
+    """`fuse --tune` reads files; its numbers are the numbers of the section."""
+    study = better()
+    lists = [(each, study.ranking(each).frame()) for each in study.chosen]
+    files = []
+    for place, (_system, rows) in enumerate(lists):
+        files.append(tmp_path / f"{place}.trec")
+        lines = rows.assign(run="x", q="Q0")[["query_id", "q", "doc_id", "rank", "score", "run"]]
+        lines.to_csv(files[-1], sep=" ", header=False, index=False)
+    qrels = tmp_path / "qrels.txt"
+    labels = study.dataset.qrels.assign(q="0")[["query_id", "q", "doc_id", "label"]]
+    labels.astype({"label": int}).to_csv(qrels, sep=" ", header=False, index=False)
+    texts = [*map(str, files)]
+    assert main(["fuse", "--run", *texts, "--tune", str(qrels)]) == 0
+    found = weights(study, study.chosen)
+    text = re.sub(" +", " ", capsys.readouterr().out)
+    for gain in (found.in_sample, found.gain, found.over_single):
+        assert f"{signed(gain.change)} {signed(gain.low)} … {signed(gain.high)}" in text
+    assert text.count("no evidence") == 1 and "best of 65 variants on 150 queries: z" in text
+    assert main(["fuse", "--run", *texts]) == 2
+    assert main(["fuse", "--run", texts[0], "--tune", str(qrels)]) == 2
 
 
 # A run with tuned weights.

@@ -151,30 +151,29 @@ def _fuse(arguments: argparse.Namespace) -> int:
 
 def _tune(arguments: argparse.Namespace) -> int:
     """Print the gains of tuned weights; store nothing."""
-    from rankdash.features.policy.weights import Gain, weights
+    from rankdash.features.policy.weights import weights
 
-    rules = Rules(Conventions())
-    study = scores_of(arguments.tune, arguments.run, rules, arguments.metric, ())
+    study = scores_of(arguments.tune, arguments.run, Rules(Conventions()), arguments.metric, ())
     tuned = weights(study, study.chosen)
-    fused = tuned.chosen
-    parts = [f"{study.name(tuned.systems[at])} {fused.weights[at]:g}" for at in fused.fused]
+    chosen = tuned.chosen
     single = study.name(tuned.systems[tuned.single - 1])
-
-    def row(name: str, gain: Gain, verdict: str) -> list[str]:
-        span = f"{signed(gain.low)} … {signed(gain.high)}"
-        return [name, signed(gain.change), span, verdict]
-
-    held_out = [
-        (f"held out, over {name}", gain, "proven" if gain.proven else "not proven")
-        for name, gain in (("equal RRF", tuned.gain), (single, tuned.over_single))
+    rows = [
+        (name, signed(gain.change), f"{signed(gain.low)} … {signed(gain.high)}", evidence)
+        for name, gain, evidence in (
+            ("in-sample, over equal RRF", tuned.in_sample, "no evidence"),
+            ("held out, over equal RRF", tuned.gain, _PROVEN[tuned.gain.proven]),
+            (f"held out, over {single}", tuned.over_single, _PROVEN[tuned.over_single.proven]),
+        )
     ]
-    rows = [row("in-sample, over equal RRF", tuned.in_sample, "no evidence")]
-    rows += [row(*each) for each in held_out]
-    head = [study.measure.title, "change", f"{level_percent(study.statistics.level)} interval", ""]
-    sys.stdout.write(aligned([head, *rows]))
-    k = f" (k = {fused.k:g})" if fused.k else ""
+    interval = f"{level_percent(study.statistics.level)} interval"
+    sys.stdout.write(aligned([(study.measure.title, "change", interval, ""), *rows]))
+    k = f" (k = {chosen.k:g})" if chosen.k else ""
+    parts = [f"{study.name(tuned.systems[at])} {chosen.weights[at]:g}" for at in chosen.fused]
     sys.stdout.write(
         f"\nbest of {len(tuned.variants)} variants on {query_count(len(tuned.query_ids))}: "
-        f"{fused.method}{k}, {', '.join(map(printable, parts))}\n"
+        f"{chosen.method}{k}, {', '.join(map(printable, parts))}\n"
     )
     return DONE
+
+
+_PROVEN = {True: "proven", False: "not proven"}
