@@ -371,13 +371,15 @@ def same_study(content: Mapping[str, Json], read: Study) -> tuple[Study | None, 
 
     read: the files, under the rules of the certificate.
     """
-    checks = [equal("labels", content["inputs"]["labels"], hash_of_labels(read))]
+    same = content["inputs"]["labels"] == hash_of_labels(read)
+    other = "the files have other labels, or --conflict or --reverse-labels is not as in the report"
+    checks = [Check("labels", "" if same else other)]
     hashes = {system: hash_of_ranking(read, system) for system in read.systems}
     chosen: dict[str, System] = {}
     names, rankings = content["systems"], content["inputs"]["rankings"]
     for name, expected in zip(names, rankings, strict=False):
         found = [each for each, of in hashes.items() if of == expected and each not in chosen]
-        reason = "" if found else "no file has this ranking with these failed queries"
+        reason = "" if found else "no file has this ranking with these failed queries (--timings)"
         checks.append(Check(f"ranking of {name}", reason))
         if found:
             chosen[found[0]] = replace(read.systems[found[0]], name=name)
