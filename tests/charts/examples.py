@@ -21,6 +21,7 @@ from rankdash.features.cost.charts_worth import Lines, Need
 from rankdash.features.history import charts as history_charts
 from rankdash.features.latency import charts as latency_charts
 from rankdash.features.latency import charts_load
+from rankdash.features.policy import charts as policy_charts
 from rankdash.features.policy.skipping import by_margin
 from rankdash.features.policy.weights import Gain
 from rankdash.features.queries.ladder import Ladder
@@ -216,6 +217,13 @@ LIMITS = pd.DataFrame(
 )
 
 
+END = {"low": nan, "high": nan}
+OUTCOMES = [
+    policy_charts.Outcome(name, {"mean": mean, "low": mean - 0.04, "high": mean + 0.05}, ms, price)
+    for name, mean, ms, price in (
+        ("First stage", 0.67, 0.0, 0.0), ("MiniLM", 0.76, 1262.0, 0.4), ("Policy", 0.75, 90.0, 0.2),
+    )
+]  # fmt: skip
 SKIPPED = pd.DataFrame(
     [(0.0, 0.6, 0.6, 0.6, 0.6), (0.4, 0.599, 0.596, 0.602, 0.56), (1.0, 0.5, 0.4, 0.55, 0.5)],
     columns=["share", "mean", "low", "high", "random"],
@@ -245,7 +253,7 @@ def policy() -> dict[str, dict[str, Case]]:
             "linear": by_time | of(chosen=20.0),
             "beside chance and the tolerance": of(
                 table=SKIPPED, x="share", title="share", other="random", other_title="random",
-                lines={"loss": 0.51}, marks={"most": 0.5},
+                lines={"loss": 0.51}, marks={"most": 0.5}, scale="percent",
             ),
         },
         "gains": {
@@ -255,6 +263,17 @@ def policy() -> dict[str, dict[str, Case]]:
                 single=SYSTEMS[-1], level=0.9,
             ),
             "hostile": of(gains=GAINS[:3], spread=(0.0, 0.0), single=HOSTILE),
+        },
+        "outcomes": {
+            "hostile": of(rows=[replace(each, name=HOSTILE) for each in OUTCOMES]),
+            "quality, latency and price": of(rows=OUTCOMES),
+            "no price, two rows": of(rows=[replace(each, price=None) for each in OUTCOMES[:2]]),
+            "quality only, and no interval": of(
+                rows=[
+                    replace(each, p95_ms=nan, price=None, quality=each.quality | END)
+                    for each in OUTCOMES
+                ]
+            ),
         },
     }  # fmt: skip
 

@@ -26,6 +26,7 @@ from rankdash.core.study.systems import Money
 from rankdash.core.study.unjudged.system_bounds import RankedLabels
 from rankdash.core.value.assumptions import Assumption
 from rankdash.core.value.targets import Goals
+from rankdash.features.policy.policy import Choices
 from rankdash.features.queries import study as queries_study
 from tests.roles import numbers
 from tests.study.builders import shown, six, study_on, together
@@ -112,6 +113,11 @@ def values(of: Study) -> dict[str, Any]:
         "passages": [1, 2],
         "margin": ["first", "edge"],
         "tolerance": [0.3, 0.0],
+        "choices": [
+            Choices(of.challengers[-1], depth=5, skip_loss=0.3, deadline_ms=60.0),
+            Choices(of.challengers[0], depth=8, skip_loss=0.0, margin="edge"),
+            Choices(of.challengers[-1], floor_alpha=0.2),
+        ],
         "relevant_only": [False, True],
         "every": [False, True],
         "against": ["documents", "tokens"],
@@ -123,7 +129,7 @@ def values(of: Study) -> dict[str, Any]:
 
 # Arguments that are computed from other parts, and arguments of the cache.
 NOT_ASKED = {
-    *("choice", "query_ladder", "query_split", "missed", "draws"),
+    *("choice", "found", "price", "query_ladder", "query_split", "missed", "draws"),
     *("make", "key", "alone"),
 }
 

@@ -27,7 +27,8 @@ from rankdash.core.study.pricing import Bill, Waiting, bill, load, priced, waiti
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import DOLLARS, Assumptions
-from rankdash.core.value.depth import Cuts, DepthCurve, depth_curve, depths_for, latency_at
+from rankdash.core.value.depth import Cuts, DepthCurve, curve_of, depths_for, latency_at
+from rankdash.core.value.depth import depth_values as values_by_depth
 from rankdash.core.value.payoff import (
     NO_CHANGE,
     Gain,
@@ -224,24 +225,35 @@ def depths(study: Study, system: str) -> Depths | None:
 # The correction of the verdict depends on the other systems and metrics.
 @part("labels", "chosen", "metric", "metrics", "conventions", "statistics")
 def _depths(study: Study, timed: Key) -> Depths | None:
-    system, data = str(timed[0]), study.dataset
+    system = str(timed[0])
     run = study.run(system)
     if run is None:
         return None
-    cuts = Cuts(run.ranking, data.candidates)
-    curve = depth_curve(
-        cuts,
-        data.candidates,
-        data.qrels,
-        study.spec,
-        study.conventions,
-        depths_for(cuts.deepest, run.depth),
-        study.excluded(system),
+    curve = curve_of(
+        depth_values(study, system),
+        study.measure,
         study.rules(system),
         full_gain_proven=first_stage_kind(study, system) in ("better", "small"),
     )
     at = (latency_at(run.queries, int(each)) if each else 0.0 for each in curve.table["depth"])
     return Depths(curve, tuple(at))
+
+
+@part("labels", "metric", "conventions")
+def depth_values(study: Study, system: str) -> pd.DataFrame:
+    """Return the metric of each query at each depth of a run, as from `depth.depth_values`. Raises
+    DataError as `depths` does."""
+    data, run = study.dataset, study.run(system)
+    cuts = Cuts(study.ranking(system), data.candidates)
+    return values_by_depth(
+        cuts,
+        data.candidates,
+        data.qrels,
+        study.spec,
+        study.conventions,
+        depths_for(cuts.deepest, None if run is None else run.depth),
+        study.excluded(system),
+    )
 
 
 # The gain of a system, as in its verdict: the input of its value.

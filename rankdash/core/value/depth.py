@@ -26,7 +26,7 @@ from rankdash.core.data.arrays import (
     tied_groups,
 )
 from rankdash.core.data.ranking import Ranking
-from rankdash.core.metrics import Conventions, Measure, evaluate, judge
+from rankdash.core.metrics import Conventions, Measure, evaluate, judge, parse_measure
 from rankdash.core.statistics.inference import corrected, intervals, p_values
 
 _USUAL = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
@@ -145,32 +145,61 @@ def depth_curve(
 
     Raises DataError if no query has a value at every depth.
     """
-    settings = settings or StatisticsSettings()
+    values = depth_values(cuts, candidates, qrels, measure, conventions, depths, left_out)
+    return curve_of(values, measure, settings, full_gain_proven=full_gain_proven)
+
+
+def depth_values(
+    cuts: Cuts,
+    candidates: Ranking,
+    qrels: pd.DataFrame,
+    measure: Measure | str,
+    conventions: Conventions,
+    depths: Sequence[int],
+    left_out: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """Return the metric of each query at each depth: a column for 0 and for each of `depths`; the
+    index is the query id. Queries without a value at a depth are excluded.
+
+    Raises DataError if no query has a value at every depth.
+    """
     rankings = {0: candidates, **{depth: cuts.at(depth) for depth in depths}}
-    columns = [
-        evaluate(judge(ranking, qrels, conventions), [measure], conventions, left_out or {})
-        for ranking in rankings.values()
-    ]
-    frame = pd.concat(
-        [pd.Series(evaluation.values[:, 0], index=evaluation.query_ids) for evaluation in columns],
-        axis="columns",
-    ).dropna()
+    columns = {}
+    for depth, ranking in rankings.items():
+        judged = judge(ranking, qrels, conventions)
+        evaluation = evaluate(judged, [measure], conventions, left_out or {})
+        columns[depth] = pd.Series(evaluation.values[:, 0], index=evaluation.query_ids)
+    frame = pd.concat(columns, axis="columns").dropna()
     if frame.empty:
         raise DataError("No query has a value at every depth.")
+    return frame
+
+
+def curve_of(
+    frame: pd.DataFrame,
+    measure: Measure | str,
+    settings: StatisticsSettings | None = None,
+    *,
+    full_gain_proven: bool | None = None,
+) -> DepthCurve:
+    """Return the curve of values as from `depth_values`. full_gain_proven: as for `depth_curve`;
+    None if the full depth is tested like the others."""
+    settings = settings or StatisticsSettings()
+    parsed = measure if isinstance(measure, Measure) else parse_measure(measure)
     values = frame.to_numpy(dtype=np.float64)
     means = values.mean(axis=0)
     best = int(np.argmax(means))
-    [parsed] = columns[0].measures
     low, high = intervals(values, settings, possible=parsed.metric.range)
     gain = _proven(values - values[:, [0]], 0, settings, parsed)
     behind = _proven(values[:, [best]] - values, best, settings, parsed)
-    # The proof at the full depth also applies to depths with equally strong evidence.
-    as_strong = full_gain_proven & (gain["low"] > 0) & (gain["p"] <= gain["p"].iloc[-1])
-    gain["proven"] |= as_strong
-    gain.loc[len(depths), "proven"] = full_gain_proven
+    if full_gain_proven is not None:
+        # The proof at the full depth also applies to depths with equally strong evidence.
+        as_strong = full_gain_proven & (gain["low"] > 0) & (gain["p"] <= gain["p"].iloc[-1])
+        gain["proven"] |= as_strong
+        gain.loc[len(gain) - 1, "proven"] = full_gain_proven
     table = pd.DataFrame(
         {
-            "depth": np.array(list(rankings), dtype=np.int64),
+            "depth": frame.columns.to_numpy(dtype=np.int64),
             "mean": means,
             "low": low,
             "high": high,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from rankdash.core.base.i18n import brief, number
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import number
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.kit.drawing import draw, style
 
@@ -66,7 +67,7 @@ def quality(
     share_title: str = "",
     other: str = "",
     other_title: str = "",
-    scale: Literal["linear", "log", "even"] = "linear",
+    scale: Literal["linear", "log", "even", "percent"] = "linear",
     written: Callable[[float], str] = number,
     hover: Sequence[str] = (),
 ) -> go.Figure:
@@ -77,7 +78,8 @@ def quality(
         of a reference, such as the first stage. marks: label → setting, such as a target. chosen:
         the user's setting. share, share_title: a column from 0 to 1, and its name. other,
         other_title: a column with the metric of another method, and its name. scale: "even" spaces
-        the rows evenly. written: formats a setting. hover: more text for each row.
+        the rows evenly, "percent" is for shares. written: formats a setting. hover: more text for
+        each row.
     """
     settings = table[x].astype(float).tolist()
     place = _placed(settings, scale)
@@ -187,6 +189,8 @@ def _scaled(
 ) -> dict[str, object]:
     if scale == "even":
         return {"tickvals": list(xs), "ticktext": [written(setting) for setting in settings]}
+    if scale == "percent":
+        return {"tickformat": ".0%"}
     return draw.log_axis(draw.reach([*settings, *marks.values()], 0.02)) if scale == "log" else {}
 
 
@@ -202,7 +206,11 @@ def _flags(
 ) -> tuple[list[style.Trace], list[style.Trace]]:
     """Return the line of each mark, and its label, which has a separate row above the chart."""
     lines, labels = [], []
-    middle = place((min(xs) + max(xs)) / 2) if scale == "linear" else sorted(xs)[len(xs) // 2]
+    middle = (
+        place((min(xs) + max(xs)) / 2)
+        if scale in ("linear", "percent")
+        else sorted(xs)[len(xs) // 2]
+    )
     for row, (name, setting) in enumerate(marks.items()):
         at, own = place(setting), setting == chosen
         left = at <= middle
@@ -223,3 +231,123 @@ def _flags(
             )
         )
     return lines, labels
+
+
+# Quality, latency and price of a policy, of the first stage and of full reranking.
+
+_ROW, _FURNITURE = 44, 70
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A way to serve searches. quality: mean, low and high. p95_ms: of reranking, NaN if unknown.
+    price: of 1,000 searches, None if unknown."""
+
+    name: str
+    quality: Mapping[str, float]
+    p95_ms: float
+    price: float | None
+
+
+def _panels(
+    rows: Sequence[Outcome], money: Callable[[float], str]
+) -> list[tuple[str, list[float], list[str]]]:
+    """Return title, values and their texts of each further panel, if the values are known."""
+    latency = [row.p95_ms for row in rows]
+    price = [math.nan if row.price is None else row.price for row in rows]
+    panels = [
+        (_("reranking, p95"), latency, [_("{ms} ms", ms=brief(each)) for each in latency]),
+        (_("price of 1,000 searches"), price, [money(each) for each in price]),
+    ]
+    return [panel for panel in panels if all(map(math.isfinite, panel[1]))]
+
+
+def _outcomes_alt(
+    rows: Sequence[Outcome], metric: str, *, money: Callable[[float], str] = str
+) -> str:
+    panels = _panels(rows, money)
+    sentences = []
+    for at, row in enumerate(rows):
+        means = [style.number(row.quality[name]) for name in ("mean", "low", "high")]
+        words = [_("{metric} {mean} ({low}…{high})", metric=metric, mean=means[0], low=means[1],
+                   high=means[2])]  # fmt: skip
+        words += [f"{title} {texts[at]}" for title, _values, texts in panels]
+        sentences.append(f"{row.name}: {', '.join(words)}.")
+    return " ".join(sentences)
+
+
+@draw.chart(_outcomes_alt)
+def outcomes(
+    ink: style.Ink,
+    rows: Sequence[Outcome],
+    metric: str,
+    *,
+    money: Callable[[float], str] = str,
+) -> go.Figure:
+    """Draw a row for each way to serve searches: quality as a dot with its interval; bars of the
+    latency and the price, if known for all.
+
+    rows: from the top; the first is the first stage. metric: its title. money: formats an amount.
+    """
+    panels = _panels(rows, money)
+    places = list(range(len(rows)))[::-1]
+    means = [row.quality["mean"] for row in rows]
+    low, high = ([row.quality[end] for row in rows] for end in ("low", "high"))
+    first, others = style.FIRST_STAGE, [style.BETTER, ink.text]
+    traces: list[style.Trace] = []
+    for row, at, colour, symbol in zip(
+        rows, places, [first, *others], ["circle-open-dot", "circle", "diamond"], strict=False
+    ):
+        quality = row.quality
+        traces += draw.whiskers([quality["low"]], [quality["high"]], [at], colour)
+        spot = draw.marker(colour, symbol, 11)
+        traces.append(draw.scatter([quality["mean"]], [at], "markers", marker=spot))
+    traces.append(
+        draw.texts(
+            [
+                value if math.isfinite(value) else mean
+                for value, mean in zip(high, means, strict=True)
+            ],
+            places,
+            [f"\u00a0\u00a0{style.number(mean)}" for mean in means],
+            ink,
+        )
+    )
+    reach = style.reach([*means, *low, *high], 0.06, 0.01)
+    reach[1] += 0.16 * (reach[1] - reach[0])
+    widths: dict[int, list[list[float]]] = {
+        0: [[0, 1]],
+        1: [[0, 0.6], [0.66, 1]],
+        2: [[0, 0.46], [0.52, 0.74], [0.8, 1]],
+    }
+    domains = widths[len(panels)]
+    layout: dict[str, object] = {
+        "xaxis": style.axis(
+            style.short(metric), domain=domains[0], range=reach, tickformat=".2f", nticks=5,
+            showgrid=True,
+        )
+    }  # fmt: skip
+    for number_, (title, values, texts) in enumerate(panels, start=2):
+        axis = f"x{number_}"
+        traces.append(
+            draw.bar(values, places, orientation="h", xaxis=axis, width=0.4,
+                     marker={"color": style.FIRST_STAGE})
+        )  # fmt: skip
+        labels = draw.texts(values, places, [f"\u00a0{style.short(each)}" for each in texts], ink)
+        traces.append(labels | {"xaxis": axis})
+        layout[f"xaxis{number_}"] = style.axis(
+            title, domain=domains[number_ - 1], range=[0, (max(values) or 1.0) * 1.5],
+            showticklabels=False,
+        )  # fmt: skip
+    return style.finish(
+        traces,
+        ink,
+        _FURNITURE + _ROW * len(rows),
+        yaxis=style.row_labels(
+            ink,
+            tickvals=places,
+            ticktext=[style.whole(row.name, 24) for row in rows],
+            range=[-0.6, len(rows) - 0.4],
+        ),
+        **layout,
+    )

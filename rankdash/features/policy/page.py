@@ -19,6 +19,7 @@ from rankdash.features.policy import (
     page_skipping,
     page_weights,
 )
+from rankdash.features.policy.words import section_titles
 from rankdash.kit.widgets import pickers
 
 Show = Callable[[Study, str], None]
@@ -26,14 +27,15 @@ Show = Callable[[Study, str], None]
 
 def sections() -> dict[str, tuple[str, Show]]:
     """Return section → its title, and the function that draws it for a reranker."""
-    return {
-        "policy": (_("The policy"), page_policy.show),
-        "depth": (_p("heading", "Depth"), page_depth.show),
-        "skip": (_p("heading", "Skip"), page_skipping.show),
-        "deadline": (_p("heading", "Deadline"), page_deadline.show),
-        "floor": (_p("heading", "Floor"), page_floor.show),
-        "weights": (_("Fusion weights"), page_weights.show),
+    shown: dict[str, Show] = {
+        "policy": page_policy.show,
+        "depth": page_depth.show,
+        "skip": page_skipping.show,
+        "deadline": page_deadline.show,
+        "floor": page_floor.show,
+        "weights": page_weights.show,
     }
+    return {name: (title, shown[name]) for name, title in section_titles().items()}
 
 
 def draw(study: Study, challenger: str) -> None:

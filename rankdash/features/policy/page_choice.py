@@ -6,14 +6,16 @@ import streamlit as st
 
 from rankdash.kit.widgets import pickers
 
+YES = "yes"
+"""The value of the field in the address if the step is in the policy."""
+
 
 def in_policy(field: str, label: str) -> bool:
-    """Draw the switch, and return whether the step is in the policy. field: of the address, "yes"
-    or empty."""
+    """Draw the switch, and return whether the step is in the policy. field: of the address."""
     return pickers.pick_free(
         field,
         st.toggle,
-        lambda value: value == "yes",
-        lambda chosen: "yes" if chosen else None,
+        lambda value: value == YES,
+        lambda chosen: YES if chosen else None,
         label=label,
     )

@@ -17,13 +17,19 @@ from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.value.depth import DepthCurve
 from rankdash.core.words.prices import money
 from rankdash.features.policy import charts
+from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets import charts as widgets_charts
-from rankdash.kit.widgets import pickers
 from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import markdown_safe
 from rankdash.kit.widgets.view import safe_name
 
 ALL = "all"
+
+
+def chosen() -> int | None:
+    """Return the depth that the user chose; None without a choice."""
+    text = address.one("policy_depth") or ALL
+    return int(text) if text.isascii() and text.isdecimal() and int(text[:9]) > 0 else None
 
 
 def show(study: Study, challenger: str) -> None:

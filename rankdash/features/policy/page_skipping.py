@@ -41,14 +41,23 @@ from rankdash.features.policy.skipping import (
     saving,
 )
 from rankdash.features.policy.skipping import skipping as skipping_of
+from rankdash.kit.widgets import address, pickers, view
 from rankdash.kit.widgets import charts as widgets_charts
-from rankdash.kit.widgets import pickers, view
 from rankdash.kit.widgets.cache import shared
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import name_safe, signed_cells
 
 _TOLERANCES = ("0", "0.005", "0.01", "0.02", "0.05")
+
+
+def chosen() -> tuple[Margin, float] | None:
+    """Return the margin and the acceptable loss of the rule in the policy; None without one."""
+    if address.one("policy_skip") != page_choice.YES:
+        return None
+    loss = address.one("loss")
+    margin: Margin = "edge" if address.one("margin") == "edge" else "first"
+    return margin, float(loss) if loss in _TOLERANCES else TOLERANCE
 
 
 def show(study: Study, challenger: str) -> None:
@@ -177,7 +186,7 @@ def _cost(study: Study, challenger: str, margin: Margin, tolerance: float, chose
         high=found.reranked + found.curve["high"],
         random=found.reranked + found.curve["random"],
     )
-    mark = {} if found.rule is None else {_("largest share within this loss"): found.rule.share}
+    mark = {} if found.rule is None else {_("within this loss"): found.rule.share}
     widgets_charts.draw(
         charts.quality(
             curve,
@@ -189,6 +198,7 @@ def _cost(study: Study, challenger: str, margin: Margin, tolerance: float, chose
             chosen=found.rule.share if chosen and found.rule is not None else None,
             other="random",
             other_title=_("picked at random"),
+            scale="percent",
             written=percent,
             hover=[
                 "" if math.isinf(threshold) else _("margin of at least {n}", n=number(threshold))

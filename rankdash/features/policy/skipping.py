@@ -207,7 +207,7 @@ def _skips(gap: Floats, thresholds: Floats) -> Flags:
     return (np.nan_to_num(gap, nan=-math.inf) >= thresholds[:, None]).T
 
 
-def _folds(n: int, seed: int) -> npt.NDArray[np.int64]:
+def folds_of(n: int, seed: int) -> npt.NDArray[np.int64]:
     """Return the fold of each query for cross-validation, (n,), in random folds of about equal
     sizes."""
     drawn: npt.NDArray[np.int64] = np.random.default_rng(seed).permutation(n) % FOLDS
@@ -221,7 +221,7 @@ def _best(low: Floats, limit: float) -> int:
     return int(good[-1]) if len(good) else 0
 
 
-def _best_without(
+def best_without(
     rules: RuleCosts, folds: npt.NDArray[np.int64], limit: float
 ) -> npt.NDArray[np.int64]:
     """Return the best rule for each fold, chosen on the queries of all others, (FOLDS,)."""
@@ -259,8 +259,8 @@ def _rule(curve: pd.DataFrame, limit: float) -> Rule | None:
 
 def _held_out(rules: RuleCosts, limit: float) -> Change:
     """Return the change of applying to each query the rule that was chosen without it."""
-    folds = _folds(rules.n, rules.settings.seed)
-    best = _best_without(rules, folds, limit)
+    folds = folds_of(rules.n, rules.settings.seed)
+    best = best_without(rules, folds, limit)
     if not best.any():
         return Change(share=0.0, change=0.0, low=0.0, high=0.0)
     chosen = best[folds]
@@ -452,11 +452,13 @@ def change_by_margin(study: Study, challenger: str, margin: Margin, k: int) -> p
 def skipping(study: Study, challenger: str, margin: Margin, k: int, tolerance: float) -> Skipping:
     """Return the cost of skipping the challenger for queries with a large margin of the first
     stage. k: of the margin. tolerance: as a share of the mean."""
-    return rule_within(_rules(study, challenger, margin, k), tolerance)
+    return rule_within(rule_costs(study, challenger, margin, k), tolerance)
 
 
 @part("labels", "metric", "conventions", "statistics")
-def _rules(study: Study, challenger: str, margin: Margin, k: int) -> RuleCosts:
+def rule_costs(study: Study, challenger: str, margin: Margin, k: int) -> RuleCosts:
+    """Return the cost of each rule on a margin, over all queries with a change. k: of the
+    margin."""
     pairs = against_first_stage(study, challenger)
     gaps = margins(study, FIRST_STAGE, k)[margin]
     return rules_on(pairs, gaps, study.rules(challenger), possible=study.measure.changes)

@@ -1,12 +1,24 @@
-"""Texts that several sections of the policy share."""
+"""Sentences on a policy: its steps, its expected effect, and values with intervals."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
+from rankdash.core.base.i18n import (
+    brief,
+    enumerated,
+    level_percent,
+    ngettext,
+    number,
+    percent,
+    signed,
+)
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import level_percent
+from rankdash.core.base.i18n import pgettext as _p
+from rankdash.core.study.study import Study
+from rankdash.core.words.prices import money
+from rankdash.features.policy.policy import Choices, Estimate, Expected, Policy
 
 
 def with_interval(
@@ -22,3 +34,116 @@ def with_interval(
         low=form(low),
         high=form(high),
     )
+
+
+def steps(choices: Choices, policy: Policy) -> dict[str, str]:
+    """Return section → its step in a few words."""
+    none = _("not chosen")
+    return {
+        "depth": _("top {n}", n=number(policy.depth, 0)) if policy.depth else _("all documents"),
+        "skip": _missing(choices.skip_loss)
+        if policy.skip_at is None
+        else _("margin of at least {n}", n=number(policy.skip_at)),
+        "deadline": none
+        if policy.deadline_ms is None
+        else _("{ms} ms", ms=brief(policy.deadline_ms)),
+        "floor": _missing(choices.floor_alpha)
+        if policy.floor is None
+        else _("score of at least {score}", score=number(policy.floor)),
+    }
+
+
+def _missing(choice: float | None) -> str:
+    return _("not chosen") if choice is None else _("not possible")
+
+
+def section_titles() -> dict[str, str]:
+    """Return section → its title."""
+    return {
+        "policy": _("The policy"),
+        "depth": _p("heading", "Depth"),
+        "skip": _p("heading", "Skip"),
+        "deadline": _p("heading", "Deadline"),
+        "floor": _p("heading", "Floor"),
+        "weights": _("Fusion weights"),
+    }
+
+
+def effect(
+    study: Study,
+    choices: Choices,
+    found: Expected,
+    price: tuple[float, float] | None,
+    safe: Callable[[str], str] = str,
+) -> list[str]:
+    """Return the expected effect of the policy: quality, then latency and price, if known.
+
+    price: of 1,000 searches with the policy and with full reranking. safe: escapes a name.
+    """
+    params = {
+        "metric": study.measure.title,
+        "system": safe(study.name(choices.system)),
+        "mean": _span(found.quality, study, number),
+        "first": _span(found.over_first, study, signed),
+        "full": _span(found.over_full, study, signed),
+    }
+    sentences = [
+        _(
+            "**Expected {metric} with this policy: {mean}.** The change is {first} from the "
+            "first stage, and {full} from reranking every query.",
+            **params,
+        )
+        if choices.any
+        else _(
+            "**No step is chosen: {system} reranks every query.** Expected {metric}: {mean}; the "
+            "change from the first stage is {first}.",
+            **params,
+        )
+    ]
+    if math.isfinite(found.p95_ms):
+        sentences.append(
+            _(
+                "Reranking takes {policy} ms at p95, instead of {full} ms.",
+                policy=brief(found.p95_ms),
+                full=brief(found.full_p95_ms),
+            )
+            if choices.any
+            else _("Reranking takes {ms} ms at p95.", ms=brief(found.p95_ms))
+        )
+    if price is not None:
+        currency = study.money.currency if study.money is not None else ""
+        amounts = [money(each, currency) for each in price]
+        sentences.append(
+            _("1,000 searches cost {left} instead of {price}.", left=amounts[0], price=amounts[1])
+            if choices.any
+            else _("1,000 searches cost {price}.", price=amounts[1])
+        )
+    return sentences
+
+
+def basis(found: Expected) -> list[str]:
+    """Return how many queries the expectation is based on, and which steps are held out."""
+    sentences = [ngettext("Measured on {n} query.", "Measured on {n} queries.", found.n)]
+    if found.tuned:
+        titles = section_titles()
+        sentences.append(
+            _(
+                "Chosen on these labels: {steps}. So each query is evaluated with steps that are "
+                "chosen on the other folds (5-fold cross-validation).",
+                steps=enumerated([titles[each] for each in found.tuned]),
+            )
+        )
+    if found.policy.skip_at is not None:
+        sentences.append(_("{share} of the queries skip reranking.", share=percent(found.skipped)))
+    if found.policy.deadline_ms is not None:
+        sentences.append(
+            _(
+                "{share} of the queries exceed the deadline; only timed queries count.",
+                share=percent(found.late),
+            )
+        )
+    return sentences
+
+
+def _span(each: Estimate, study: Study, form: Callable[[float], str]) -> str:
+    return with_interval(each.mean, each.low, each.high, study.statistics.level, form)

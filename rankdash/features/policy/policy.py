@@ -1,0 +1,323 @@
+"""The policy: the steps to deploy, applied to stored runs, and their expected effect.
+
+A step is part of a policy only if the user chose it. The expected quality is measured by applying
+all steps together, query by query. If a step is chosen on the labels, each query is evaluated with
+the steps that are chosen on the other folds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.rules import StatisticsSettings
+from rankdash.core.data.arrays import Floats
+from rankdash.core.data.measured import FEWEST_TIMED
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import evaluate, judge
+from rankdash.core.statistics.inference import ROUNDING, intervals
+from rankdash.core.study.cache import Key, part
+from rankdash.core.study.costs import depth_values, depths
+from rankdash.core.study.latency import timed_by
+from rankdash.core.study.pricing import bill
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.value.depth import Cuts, curve_of
+from rankdash.features.policy.floor import floor, floor_choice, floor_refusal, floored, lowest_score
+from rankdash.features.policy.skipping import (
+    Margin,
+    best_without,
+    folds_of,
+    margins,
+    rank_after,
+    rule_costs,
+    skipping,
+)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The user's choices for a reranker; None for a step that is not chosen.
+
+    system: the id of the reranker. depth: the number of candidates to rerank. skip_loss, margin:
+    skip queries by a margin, at this acceptable loss (a share of the mean). deadline_ms: a query
+    that takes longer has the first stage's order. floor_alpha: the accepted share of answerable
+    queries that lose all relevant documents.
+    """
+
+    system: str
+    depth: int | None = None
+    skip_loss: float | None = None
+    margin: Margin = "first"
+    deadline_ms: float | None = None
+    floor_alpha: float | None = None
+
+    @property
+    def any(self) -> bool:
+        """True if a step is chosen."""
+        return self != Choices(self.system, margin=self.margin)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The steps in the order in which a search applies them; None for an absent one.
+
+    skip_at: a query is not reranked if its margin after the rank `skip_rank` is at least this.
+    system, depth, deadline_ms: the reranker, the number of candidates that it reads, and the time
+    after which the first stage's order is shown. floor: the lowest score that is shown.
+    """
+
+    system: str
+    depth: int | None = None
+    deadline_ms: float | None = None
+    skip_rank: int = 1
+    skip_at: float | None = None
+    floor: float | None = None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with its interval, NaN with too few queries."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """The expected effect of a policy over n queries.
+
+    quality, first_stage, full: means of the metric with the policy, without reranking, and with
+    reranking of every query. over_first, over_full: the policy's differences from the other two.
+    tuned: the steps that are chosen on the labels: each query is evaluated with steps chosen
+    without it. skipped, late: shares of the queries. timed: the number of queries with a latency.
+    p95_ms, full_p95_ms: of reranking, with 0 ms for a skipped query; NaN with too few latencies.
+    """
+
+    policy: Policy
+    n: int
+    tuned: tuple[str, ...]
+    quality: Estimate
+    first_stage: Estimate
+    full: Estimate
+    over_first: Estimate
+    over_full: Estimate
+    skipped: float
+    late: float
+    timed: int
+    p95_ms: float
+    full_p95_ms: float
+
+
+def apply(policy: Policy, study: Study) -> Ranking:
+    """Return the documents that a search with this policy shows, in the order of the metrics, for
+    the queries that the verdict compares."""
+    rows = outcomes(policy, study)
+    unchanged = set(rows.index[rows["skipped"] | rows["late"]])
+    rules = study.conventions
+    first, reranked = (
+        each.with_ties(rules.order_rule(each.ties), rules.score_precision)
+        for each in (study.ranking(FIRST_STAGE), _reranked(policy, study))
+    )
+    lists = []
+    for query in map(str, rows.index):
+        documents, scores = (first if query in unchanged else reranked).documents_of(query)
+        lists.append((query, documents, scores.tolist()))
+    return Ranking.from_lists(lists)
+
+
+def outcomes(policy: Policy, study: Study) -> pd.DataFrame:
+    """Return a row for each query that the verdict compares, with the query id as index.
+
+    first, full, value: the metric without reranking, with reranking, and with the policy (NaN if
+    the policy has a deadline and the query no latency). skipped, late: whether it has the first
+    stage's order. ms: the latency of reranking to the depth of the policy; full_ms: of all
+    candidates.
+    """
+    pairs = study.pairs_of(FIRST_STAGE, policy.system, study.spec).dropna(subset="delta")
+    rows = pairs.set_index("query_id")[["before", "after"]].set_axis(["first", "full"], axis=1)
+    gap = margins(study, FIRST_STAGE, policy.skip_rank)["edge"].reindex(rows.index)
+    ms = _latencies(study, policy.system, policy.depth).reindex(rows.index)
+    skipped = gap >= (math.inf if policy.skip_at is None else policy.skip_at)
+    late = (ms > (policy.deadline_ms or math.inf)) & ~skipped
+    reranked = _values(study, policy.system, policy.depth, policy.floor).reindex(rows.index)
+    value = reranked.where(~(skipped | late), rows["first"])
+    if policy.deadline_ms is not None:
+        value = value.where(ms.notna())
+    full_ms = _latencies(study, policy.system, None).reindex(rows.index)
+    return rows.assign(value=value, skipped=skipped, late=late, ms=ms, full_ms=full_ms)
+
+
+def _latencies(study: Study, system: str, depth: int | None) -> pd.Series[float]:
+    """Return query id → the latency of reranking to a depth in ms, in proportion to the number of
+    documents; NaN without a measurement."""
+    run = study.run(system)
+    if run is None:
+        return pd.Series(dtype=np.float64)
+    rows = run.queries.set_index("query_id")[["latency_ms", "pairs"]].astype(np.float64)
+    pairs = rows["pairs"]
+    share = 1.0 if depth is None else (pairs.clip(upper=depth) / pairs).where(pairs > 0, 1.0)
+    return rows["latency_ms"] * share
+
+
+def _reranked(policy: Policy, study: Study) -> Ranking:
+    """Return the documents that are shown if every query is reranked in time."""
+    ranking = study.ranking(policy.system)
+    if policy.depth is not None:
+        ranking = Cuts(ranking, study.dataset.candidates).at(policy.depth)
+    return ranking if policy.floor is None else floored(ranking, policy.floor)
+
+
+@part("labels", "metric", "conventions")
+def _values(study: Study, system: str, depth: int | None, floor: float | None) -> pd.Series[float]:
+    """Return query id → the metric if every query is reranked in time."""
+    ranking = _reranked(Policy(system, depth, floor=floor), study)
+    judged = judge(ranking, study.dataset.labels, study.conventions)
+    evaluation = evaluate(judged, [study.spec], study.conventions, study.excluded(system))
+    return pd.Series(evaluation.values[:, 0], index=evaluation.query_ids)
+
+
+# From choices to a policy, on all queries or without the queries of a fold.
+
+
+def _recommended(study: Study, system: str) -> int:
+    """Return the recommended depth; 0 without one."""
+    try:
+        found = depths(study, system)
+    except RankdashError:
+        return 0
+    return 0 if found is None else found.curve.enough
+
+
+@part("labels", "chosen", "metric", "metrics", "conventions", "statistics")
+def policy_of(study: Study, choices: Choices) -> tuple[Policy, tuple[str, ...]]:
+    """Return the policy that the choices make on all queries, and the names of its steps that are
+    chosen on the labels.
+
+    The recommended depth counts as chosen on the labels. A step without a safe rule or floor is
+    omitted.
+    """
+    system, tuned = choices.system, []
+    policy = Policy(system, choices.depth, choices.deadline_ms)
+    if choices.depth is not None and choices.depth == _recommended(study, system):
+        tuned.append("depth")
+    if choices.skip_loss is not None:
+        k = rank_after(study)
+        rule = skipping(study, system, choices.margin, k, choices.skip_loss).rule
+        if rule is not None:
+            rank = 1 if choices.margin == "first" else k
+            policy = replace(policy, skip_rank=rank, skip_at=rule.threshold)
+            tuned.append("skip")
+    if choices.floor_alpha is not None and floor_refusal(study, system) is None:
+        score = floor_choice(study, system, choices.floor_alpha).score
+        if score > -math.inf:
+            policy = replace(policy, floor=score)
+            tuned.append("floor")
+    return policy, tuple(tuned)
+
+
+def _without_fold(
+    study: Study, choices: Choices, policy: Policy, tuned: tuple[str, ...], folds: pd.Series[int]
+) -> list[Policy]:
+    """Return the policy of each fold: its tuned steps are chosen on the queries of the other folds.
+
+    folds: query id → fold, of the queries that the verdict compares.
+    """
+    system, count = policy.system, int(folds.max()) + 1
+    policies = [policy] * count
+    if "depth" in tuned:
+        values = depth_values(study, system)
+        fold = folds.reindex(values.index)
+        for each in range(count):
+            curve = curve_of(values[fold != each], study.measure, study.rules(system))
+            policies[each] = replace(policies[each], depth=curve.enough or None)
+    if "skip" in tuned and choices.skip_loss is not None:
+        rules = rule_costs(study, system, choices.margin, rank_after(study))
+        best = best_without(
+            rules, np.asarray(folds, dtype=np.int64), choices.skip_loss * rules.reranked
+        )
+        thresholds = rules.curve["threshold"].to_numpy()[best].tolist()
+        pairs = zip(policies, thresholds, strict=True)
+        policies = [replace(each, skip_at=threshold) for each, threshold in pairs]
+    if "floor" in tuned and choices.floor_alpha is not None:
+        found = floor(study, system)
+        other = np.asarray(folds.reindex(found.query_ids))
+        for each in range(count):
+            score = lowest_score(found.best[other != each], choices.floor_alpha)
+            policies[each] = replace(policies[each], floor=None if score == -math.inf else score)
+    return policies
+
+
+def expected(study: Study, choices: Choices) -> Expected | None:
+    """Return the expected effect of the policy that the choices make; None without a query that
+    has a value with the policy."""
+    return _expected(study, choices, timed_by(study, choices.system))
+
+
+# The latencies depend on more than the id of the system.
+@part("labels", "chosen", "metric", "metrics", "conventions", "statistics")
+def _expected(study: Study, choices: Choices, timed: Key) -> Expected | None:
+    policy, tuned = policy_of(study, choices)
+    rows = outcomes(policy, study)
+    if tuned and len(rows):
+        drawn = folds_of(len(rows), study.statistics.seed)
+        folds = pd.Series(drawn, index=rows.index)
+        others = _without_fold(study, choices, policy, tuned, folds)
+        values = np.stack([outcomes(each, study)["value"] for each in others], axis=1)
+        rows["value"] = values[np.arange(len(rows)), drawn]
+    known = rows[rows["value"].notna()]
+    if known.empty:
+        return None
+    means = known[["value", "first", "full"]].to_numpy()
+    changes = means[:, [0]] - means[:, 1:]
+    changes[np.abs(changes) <= ROUNDING] = 0.0
+    measure, settings = study.measure, study.rules(choices.system)
+    quality, first, full = _estimates(means, settings, measure.metric.range)
+    over_first, over_full = _estimates(changes, settings, measure.changes)
+    latencies = known[known["ms"].notna()]
+    spent = latencies["ms"].clip(upper=policy.deadline_ms).where(~latencies["skipped"], 0.0)
+    return Expected(
+        policy=policy,
+        n=len(known),
+        tuned=tuned,
+        quality=quality,
+        first_stage=first,
+        full=full,
+        over_first=over_first,
+        over_full=over_full,
+        skipped=float(known["skipped"].mean()),
+        late=float(known["late"].mean()),
+        timed=len(latencies),
+        p95_ms=_p95(spent),
+        full_p95_ms=_p95(latencies["full_ms"]),
+    )
+
+
+def _estimates(
+    columns: Floats, settings: StatisticsSettings, possible: tuple[float, float]
+) -> list[Estimate]:
+    low, high = intervals(columns, settings, possible=possible)
+    rows = zip(columns.mean(axis=0).tolist(), low.tolist(), high.tolist(), strict=True)
+    return [Estimate(*row) for row in rows]
+
+
+def _p95(ms: pd.Series[float]) -> float:
+    return float(ms.quantile(0.95)) if len(ms) >= FEWEST_TIMED else math.nan
+
+
+def prices(study: Study, found: Expected) -> tuple[float, float] | None:
+    """Return the price of 1,000 searches with the policy, and with reranking of every query; None
+    if the user set no price. A skipped query costs nothing; a late one costs as much as others."""
+    policy, system_bill = found.policy, bill(study, found.policy.system)
+    if system_bill is None or system_bill.unset or system_bill.per_thousand is None:
+        return None
+    share = 1 - found.skipped
+    reranked = replace(system_bill, traffic=system_bill.traffic and system_bill.traffic * share)
+    documents = float(system_bill.load.load.documents)
+    depth = documents if policy.depth is None else min(policy.depth, documents)
+    return reranked.at(depth) * share if share else 0.0, system_bill.per_thousand

@@ -1,0 +1,202 @@
+"""`policy.json`: a policy as a file, with its expected effect, and the Python that applies it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.base.files import guarded
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.features.policy.floor import fingerprint
+from rankdash.features.policy.policy import Choices, Estimate, Expected, Policy
+
+VERSION = 1
+"""The version of the format, as the value of the key "policy"."""
+
+_MARGIN = re.compile(r"margin_(\d+)_(\d+)_at_least")
+
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class _Rerank(msgspec.Struct, forbid_unknown_fields=True):
+    system: str
+    fingerprint: str | None = None
+    depth: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    deadline_ms: Positive | None = None
+
+
+class _Floor(msgspec.Struct, forbid_unknown_fields=True):
+    score: float
+    alpha: float | None = None
+
+
+class _Step(msgspec.Struct, forbid_unknown_fields=True):
+    skip_if: dict[str, float] | None = None
+    rerank: _Rerank | None = None
+    floor: _Floor | None = None
+
+
+class _File(msgspec.Struct):
+    policy: int
+    steps: Annotated[list[_Step], msgspec.Meta(min_length=1)]
+
+
+def document(
+    study: Study, choices: Choices, found: Expected, price: float | None
+) -> dict[str, Any]:
+    """Return the content of the file; keys without a value are absent. price: of 1,000 searches."""
+    policy, money, run = found.policy, study.money, study.run(found.policy.system)
+    steps: list[dict[str, Any]] = []
+    if policy.skip_at is not None:
+        ranks = f"{policy.skip_rank}_{policy.skip_rank + 1}"
+        steps.append({"skip_if": {f"margin_{ranks}_at_least": policy.skip_at}})
+    rerank = {
+        "system": study.name(policy.system),
+        "fingerprint": None if run is None else fingerprint(run),
+        "depth": policy.depth,
+        "deadline_ms": policy.deadline_ms,
+    }
+    steps.append({"rerank": _known(rerank)})
+    if policy.floor is not None:
+        steps.append({"floor": {"score": policy.floor, "alpha": choices.floor_alpha}})
+    effect = {
+        study.spec: _estimate(found.quality) | {"held_out": bool(found.tuned)},
+        "change_from_first_stage": _estimate(found.over_first),
+        "change_from_full_reranking": _estimate(found.over_full),
+        "level": study.statistics.level,
+        "queries": found.n,
+        "p95_ms": found.p95_ms,
+        "price_per_1000": price,
+        "currency": money.currency if money is not None and price is not None else None,
+    }
+    return {
+        "policy": VERSION,
+        "data": study.dataset.id,
+        "metric": study.spec,
+        "first_stage": study.name(FIRST_STAGE),
+        "steps": steps,
+        "expected": _known(effect),
+    }
+
+
+def written(content: Mapping[str, Any]) -> bytes:
+    """Return the file."""
+    return f"{json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)}\n".encode()
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None and not (isinstance(value, float) and math.isnan(value))
+    }
+
+
+def _estimate(each: Estimate) -> dict[str, Any]:
+    return _known(vars(each))
+
+
+def read(path: str | os.PathLike[str], study: Study) -> Policy:
+    """Return the policy in a file, for the systems of a study.
+
+    Raises DataError if the file contains no policy, or a policy of a system that the study lacks.
+    """
+    file = os.fspath(path)
+    with guarded(
+        file,
+        "The policy cannot be read: {reason}.",
+        "Use a file from the page Policy or from `rankdash policy`.",
+    ):
+        try:
+            content = msgspec.json.decode(Path(file).read_bytes(), type=_File)
+        except OSError as problem:
+            raise ValueError(str(problem)) from problem
+        if content.policy != VERSION:
+            raise ValueError(f"version {content.policy} instead of {VERSION} - at `$.policy`")
+        steps = {
+            name: each
+            for step in content.steps
+            for name in step.__struct_fields__
+            if (each := getattr(step, name)) is not None
+        }
+        if "rerank" not in steps:
+            raise ValueError("no step has the key `rerank` - at `$.steps`")
+        rank, at = _margin(steps.get("skip_if", {}))
+    rerank: _Rerank = steps["rerank"]
+    system = next((each for each in study.systems if study.name(each) == rerank.system), None)
+    if system is None:
+        raise DataError(
+            "The policy reranks with {system!r}, and these data have no system of this name.",
+            remedy="Possible: {systems}.",
+            file=file,
+            system=rerank.system,
+            systems=", ".join(each.name for each in study.systems.values()),
+        )
+    shown: _Floor | None = steps.get("floor")
+    lowest = None if shown is None else shown.score
+    return Policy(system, rerank.depth, rerank.deadline_ms, rank, at, lowest)
+
+
+def _margin(skip: Mapping[str, float]) -> tuple[int, float | None]:
+    """Return the rank before the margin, and the threshold; None without one."""
+    if not skip:
+        return 1, None
+    [(name, threshold), *others] = skip.items()
+    ranks = _MARGIN.fullmatch(name)
+    if others or ranks is None or int(ranks[2]) != int(ranks[1]) + 1:
+        raise ValueError("expected one key such as `margin_1_2_at_least` - at `$.steps[].skip_if`")
+    return int(ranks[1]), threshold
+
+
+# The policy in Python, for a search without rankdash.
+
+
+def code(policy: Policy) -> str:
+    """Return Python that applies the file: only its steps, without other packages."""
+    lines = [
+        "import json",
+        "",
+        'with open("policy.json", encoding="utf-8") as file:',
+        '    policy = json.load(file)["steps"]',
+        "steps = {name: step for each in policy for name, step in each.items()}",
+        "",
+        "def search(query, first, rerank):",
+        "    # first: (document, score) of the first stage, best first. rerank: your reranker,",
+        "    # which returns {document: score}, or None after deadline_ms.",
+        "    documents = [document for document, score in first]",
+    ]
+    if policy.skip_at is not None:
+        rank = policy.skip_rank
+        name = f"margin_{rank}_{rank + 1}_at_least"
+        lines += [
+            "    scores = [score for document, score in first]",
+            f"    if len(scores) > {rank}:",
+            "        span = scores[0] - scores[-1] or 1",
+            f"        margin = (scores[{rank - 1}] - scores[{rank}]) / span",
+            f'        if margin >= steps["skip_if"]["{name}"]:',
+            "            return documents",
+        ]
+    lines += [
+        '    depth = steps["rerank"].get("depth", len(documents))',
+        '    scored = rerank(query, documents[:depth], steps["rerank"].get("deadline_ms"))',
+    ]
+    if policy.deadline_ms is not None:
+        lines += ["    if scored is None:", "        return documents"]
+    if policy.floor is None:
+        lines += ["    return sorted(scored, key=scored.get, reverse=True) + documents[depth:]"]
+    else:
+        lines += [
+            '    lowest = steps["floor"]["score"]',
+            "    shown = [document for document in scored if scored[document] >= lowest]",
+            "    return sorted(shown, key=scored.get, reverse=True)",
+        ]
+    return "\n".join(lines)

@@ -1,0 +1,149 @@
+"""The policy: applied steps equal the numbers of their sections, its file, and its Python."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.metrics import evaluate, judge
+from rankdash.core.study.costs import depth_values
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.features.policy.deadline import deadline
+from rankdash.features.policy.floor import floor_values
+from rankdash.features.policy.policy import Choices, Policy, apply, expected, outcomes
+from rankdash.features.policy.policy_file import code, document, read, written
+from rankdash.features.policy.skipping import margins
+from tests.approved import table
+
+EVERY = {
+    "nothing": {},
+    "depth": {"depth": 20},
+    "skip": {"skip_at": 0.3},
+    "skip at the cutoff": {"skip_at": 0.05, "skip_rank": 10},
+    "deadline": {"deadline_ms": 900.0},
+    "floor": {"floor": 0.2},
+    "every step": {"depth": 30, "skip_at": 0.4, "deadline_ms": 900.0, "floor": 0.1},
+}
+POLICIES = pytest.mark.parametrize("steps", EVERY.values(), ids=EVERY)
+
+
+@pytest.fixture(scope="module")
+def study(shipped: Callable[[str], Study]) -> Study:
+    return shipped("en")
+
+
+@pytest.fixture(scope="module")
+def system(study: Study) -> str:
+    return next(each for each in study.challengers if "MiniLM" in study.name(each))
+
+
+@POLICIES
+def test_the_values_are_of_the_lists_that_it_shows(study, system, steps):
+    policy = Policy(system, **steps)
+    rows = outcomes(policy, study)
+    ranking = apply(policy, study)
+    judged = judge(ranking, study.dataset.labels, study.conventions)
+    found = evaluate(judged, [study.spec], study.conventions)
+    values = pd.Series(found.values[:, 0], index=found.query_ids).reindex(rows.index)
+    shown = rows["value"].notna()
+    assert shown.any()
+    np.testing.assert_allclose(rows["value"][shown], values[shown], atol=1e-12)
+
+
+def test_one_step_equals_the_section_of_this_step(study, system):
+    def value(**steps: float) -> pd.Series:
+        return outcomes(Policy(system, **steps), study)["value"]
+
+    pairs = study.pairs_of(FIRST_STAGE, system, study.spec)
+    by_depth = depth_values(study, system)
+    for depth in (5, 20, 50):
+        shared = by_depth.index.intersection(value().index)
+        np.testing.assert_allclose(value(depth=depth)[shared], by_depth[depth][shared])
+    limit = deadline(study, system)
+    for ms in (700.0, 1000.0):
+        alone = pd.Series(limit.at(ms), index=limit.query_ids).dropna()
+        np.testing.assert_allclose(value(deadline_ms=ms).dropna()[alone.index], alone)
+    for score in (0.1, 0.3):
+        alone = pd.Series(floor_values(study, system, (score,))[:, 0], index=pairs["query_id"])
+        np.testing.assert_allclose(value(floor=score), alone.dropna())
+    gap = margins(study, FIRST_STAGE, 1)["first"]
+    paired = pairs.set_index("query_id").dropna(subset="delta")
+    mixed = paired["before"].where(gap.reindex(paired.index) >= 0.3, paired["after"])
+    np.testing.assert_allclose(value(skip_at=0.3), mixed)
+
+
+@POLICIES
+def test_the_python_of_a_policy_shows_the_same_lists(study, system, steps, tmp_path, monkeypatch):
+    policy, run = Policy(system, **steps), study.run(system)
+    found = expected(study, Choices(system))
+    content = document(study, Choices(system), replace(found, policy=policy), None)
+    (tmp_path / "policy.json").write_bytes(written(content))
+    monkeypatch.chdir(tmp_path)
+    search = {}
+    exec(code(policy), search)
+    times = run.queries.set_index("query_id")
+    shown = apply(policy, study)
+    compared = outcomes(policy, study)["value"].dropna().index
+    for query in compared:
+        scores = dict(zip(*run.ranking.documents_of(query), strict=True))
+
+        def rerank(_query, documents, deadline_ms, query=query, scores=scores):
+            row = times.loc[query]
+            ms = row["latency_ms"] * min(len(documents), row["pairs"]) / row["pairs"]
+            if deadline_ms is not None and ms > deadline_ms:
+                return None
+            return {document: scores[document] for document in documents}
+
+        first = list(zip(*study.ranking(FIRST_STAGE).documents_of(query), strict=True))
+        assert search["search"](query, first, rerank) == shown.documents_of(query)[0], query
+
+
+@POLICIES
+def test_a_policy_is_read_as_it_was_written(study, system, steps, tmp_path):
+    policy, file = Policy(system, **steps), tmp_path / "policy.json"
+    found = replace(expected(study, Choices(system)), policy=policy)
+    file.write_bytes(written(document(study, Choices(system), found, None)))
+    assert read(file, study) == policy
+
+
+def test_the_file_contains_what_is_expected(study, system, approved):
+    choices = Choices(system, depth=20, skip_loss=0.05, deadline_ms=900.0, floor_alpha=0.05)
+    content = document(study, choices, expected(study, choices), 0.4)
+    approved("exports/policy", written(content).decode())
+
+
+BROKEN = {
+    "no JSON": "{",
+    "another file": "{}",
+    "another version": '{"policy": 2, "steps": [{"rerank": {"system": "MiniLM"}}]}',
+    "no steps": '{"policy": 1, "steps": []}',
+    "no reranker": '{"policy": 1, "steps": [{"floor": {"score": 1}}]}',
+    "an unknown step": '{"policy": 1, "steps": [{"rank": {}}]}',
+    "a depth in words": '{"policy": 1, "steps": [{"rerank": {"system": "MiniLM", "depth": "20"}}]}',
+    "a depth of nothing": '{"policy": 1, "steps": [{"rerank": {"system": "MiniLM", "depth": 0}}]}',
+    "no margin": (
+        '{"policy": 1, "steps": [{"skip_if": {"margin": 1}}, {"rerank": {"system": "M"}}]}'
+    ),
+    "distant ranks": (
+        '{"policy": 1, "steps": [{"skip_if": {"margin_1_3_at_least": 1}}, '
+        '{"rerank": {"system": "M"}}]}'
+    ),
+    "an unknown system": '{"policy": 1, "steps": [{"rerank": {"system": "MiniLM-L12"}}]}',
+}
+
+
+def test_what_is_wrong_in_a_file_is_named(study, tmp_path, approved):
+    file, found = tmp_path / "policy.json", {}
+    for name, text in BROKEN.items():
+        file.write_text(text)
+        with pytest.raises(DataError) as error:
+            read(file, study)
+        found[name] = str(error.value).replace(str(tmp_path), "FOLDER")
+    with pytest.raises(DataError) as error:
+        read(tmp_path / "other.json", study)
+    found["no file"] = str(error.value).replace(str(tmp_path), "FOLDER")
+    approved("exports/policy_errors", table(found))

@@ -1,0 +1,40 @@
+"""The section The policy: the effect of each choice, in both languages."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from rankdash.core.study.study import Study
+from rankdash.features.policy import page_policy
+from tests.approved import table
+from tests.ui.parts import LANGUAGES, said, unlike
+from tests.ui.policy.test_depth_and_skip import SURE, UNPROVEN, decided, failed, priced
+
+PRICED = replace(SURE, money=priced(SURE.run(SURE.challengers[0]), 2.0))
+SKIPPED = {"policy_skip": "yes", "loss": "0.01"}
+CASES = {
+    "a depth": (SURE, {"policy_depth": "5"}),
+    "a depth in words": (SURE, {"policy_depth": "five"}),
+    "skipped, with a price": (PRICED, SKIPPED),
+    "no rule is safe": (UNPROVEN, SKIPPED),
+    "a deadline": (SURE, {"deadline": "9"}),
+    "a deadline, and no latency": (UNPROVEN, {"deadline": "9"}),
+    "a floor that is refused": (decided(40), {"floor_alpha": "0.05"}),
+    "every query failed": (failed(SURE), {}),
+}
+
+
+def section(study: Study) -> Callable[[], None]:
+    return partial(page_policy.show, study, study.challengers[0])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_a_policy_brings_and_costs(approved, language):
+    usual = said(section(SURE), language, ["policy.python"])
+    cases = {"nothing is chosen": usual} | {
+        name: unlike(usual, said(section(study), language, ["policy.python"], **given))
+        for name, (study, given) in CASES.items()
+    }
+    approved(f"ui/policy.{language}", table(cases))
