@@ -25,6 +25,8 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
+from rankdash.features.overview.caveats import caveats
+from rankdash.kit.widgets.run_records import Record
 from tests.runs.stub import BLOCKS, ONE_BY_ONE, Stub, failed, go
 from tests.runs.test_worker import Made
 from tests.runs.test_worker import asked as asked
@@ -394,3 +396,15 @@ def test_groups_curves_and_money_have_anytime_intervals(large, stopped):
     at = curve[(curve["system"] == "stopped") & (curve["k"] == 8)].iloc[0]
     row = made.comparison.row("stopped", "mrr@10")
     assert [at["low"], at["high"]] == pytest.approx([row["mean_low"], row["mean_high"]])
+
+
+def test_a_caveat_and_the_list_of_runs_name_it(workspace, large, stopped, full):
+    made = study(large, stopped, full)
+    [caveat] = [each for each in caveats(made, "stopped") if each.code == "stopped"]
+    assert caveat.sentence(made).startswith(f"stub was scored on {stopped.stopped.scored} of 80 ")
+    assert "stopped" not in {each.code for each in caveats(made, "full")}
+    workspace.save_dataset(large)
+    workspace.save_run(stopped)
+    assert workspace.run("stopped").stopped == stopped.stopped
+    remarks = Record(*workspace.recorded("stopped")).remarks()
+    assert "stopped by its result" in [*remarks]

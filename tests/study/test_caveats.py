@@ -11,7 +11,7 @@ import pytest
 
 from rankdash.core.base.errors import Finding
 from rankdash.core.base.rules import RULE_OF_THUMB
-from rankdash.core.data.measured import Measured
+from rankdash.core.data.measured import Measured, Stopped
 from rankdash.core.metrics import Conventions
 from rankdash.core.runs.combining import Tuned
 from rankdash.core.study.study import Study
@@ -93,6 +93,12 @@ def blind(share: float, of_baseline: bool = False) -> Study:
         return compared(loaded, one)
     other = moved(loaded, [2] * 10, "other")
     return compared(loaded, other, one, baseline=one.id, challengers=(other.id,))
+
+
+def stopped() -> Study:
+    """Return a study of a run that was stopped by its result after 10 of 30 queries."""
+    loaded = rows(FLAT)
+    return compared(loaded, moved(loaded, TOP, measured=Measured(stopped=Stopped(10, 30))))
 
 
 def tuned_here(ranks: Sequence[int], on: str = "", gain: float = 0.031) -> Study:
@@ -237,6 +243,7 @@ def cases() -> dict[str, tuple[Any, ...]]:
         "retrieved by BM25": (made("corpus-bm25", labelled={0: 9}), "baseline"),
         "retrieved by a bi-encoder": (made("corpus-bi-encoder", labelled={0: 9}), "baseline"),
         "retrieved by both": (made("corpus-fused", labelled={0: 9}), "baseline"),
+        "stopped by its result": (stopped(), "stopped"),
         "weights tuned on these queries": (tuned_here(TOP), "tuned"),
         "an unknown gain": (tuned_here(TOP, gain=math.nan), "tuned"),
         "tuned on another data set": (tuned_here(TOP, "another"), "tuned"),

@@ -31,7 +31,7 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.dataset import FirstStage
-from rankdash.core.data.measured import TOO_MANY_UNKNOWN
+from rankdash.core.data.measured import TOO_MANY_UNKNOWN, Stopped
 from rankdash.core.metrics import Judged, parse_measure
 from rankdash.core.runs import combining
 from rankdash.core.statistics.alignment import places_of
@@ -138,6 +138,32 @@ class TunedHere(Caveat, code="tuned", section="risks", title="tuned on these que
             high=signed(record.high),
         )
         return paragraph([first, held_out])
+
+
+@dataclass(frozen=True)
+class StoppedRun(Caveat, code="stopped", section="risks", title="stopped by its result"):
+    """Caveat that the run of a system was stopped by its result."""
+
+    system: str
+    record: Stopped
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        for system in (challenger, study.baseline):
+            run = study.run(system)
+            if run is not None and run.stopped is not None:
+                yield cls(system, run.stopped)
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        return ngettext(
+            "{system} was scored on {scored} of {n} query, until its result was conclusive. "
+            "Another metric may not be conclusive.",
+            "{system} was scored on {scored} of {n} queries, until its result was conclusive. "
+            "Another metric may not be conclusive.",
+            self.record.planned,
+            system=fit(study.name(self.system)),
+            scored=number(self.record.scored, 0),
+        )
 
 
 @dataclass(frozen=True)

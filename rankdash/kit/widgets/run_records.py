@@ -58,6 +58,8 @@ class Record:
         """Yield remarks on the run for the list, each in a few words."""
         if SHIPPED_WITH in self.machine:
             yield _("shipped with the sample")
+        if self.measured is not None and self.measured.stopped is not None:
+            yield _("stopped by its result")
         if self.measured is not None and self.measured.contended:
             yield _("machine was busy")
         if self.measured is not None and self.measured.refused:
