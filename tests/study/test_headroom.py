@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from rankdash.core.base.errors import DataError
 from rankdash.core.data.ranking import Run
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.study import costs
 from rankdash.core.study.headroom import SHARES
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
+from rankdash.core.words import verdicts
 from tests.study.builders import changed, data_of, keeping, ranking, study_on
 
 QUERIES = [f"q{n}" for n in range(8)]
@@ -90,6 +93,58 @@ def test_a_list_is_the_runs_own_if_it_differs_from_the_candidates(docs, queries,
 def test_the_ceiling_is_as_deep_as_the_reranker_went(depth, reach):
     study = study_of("reranked", baseline="other", reranked=depth, other=4)
     assert study.headroom("reranked").depth == reach
+
+
+SOURCED = {"candidates": "vectors", "candidates_id": "vectors"}
+
+
+@pytest.mark.parametrize("baseline", [FIRST_STAGE, "vectors"])
+@pytest.mark.parametrize("depth", [None, 2, 4, 9])
+def test_a_retrieval_and_a_run_over_its_candidates_have_the_limits_of_its_list(depth, baseline):
+    """The retrieval ranks x0 and d5 first: two of three relevant documents."""
+    deep = depth or 5
+    docs = [*LISTS["dense"][:deep][::-1], *LISTS["dense"][deep:]]
+    runs = (
+        made("vectors", LISTS["dense"], reranker="retrieval"),
+        made("again", docs, depth=depth, reranker="cross-encoder", settings=SOURCED),
+    )
+    challengers = tuple(each.id for each in runs if each.id != baseline)
+    study = study_on(DATA, *runs, baseline=baseline, challengers=challengers)
+    uploaded = study_of("dense").headroom("dense")
+    for challenger in challengers:
+        split = study.headroom(challenger)
+        assert split.own
+        assert split.ceiling == uploaded.ceiling
+        assert split.recall_ceiling == pytest.approx(2 / 3)
+        assert (split.queries["to_win"] >= 0).all()
+        assert sum(getattr(split, share) for share in SHARES) == pytest.approx(split.perfect)
+    assert study.headroom("again").depth == (depth if depth in (2, 4) else None)
+
+
+def test_a_short_depth_over_a_retrieval_of_the_same_documents_counts_its_order():
+    """d5 is the last of the candidates, and the first of the retrieval."""
+    runs = (
+        made("vectors", CANDIDATES[::-1], reranker="retrieval"),
+        made("again", CANDIDATES[::-1], depth=2, reranker="cross-encoder", settings=SOURCED),
+    )
+    study = study_on(DATA, *runs)
+    assert study.headroom("again").recall_ceiling == pytest.approx(1 / 3)
+    assert not study.headroom("vectors").own
+    notes = verdicts.notes(study)
+    assert any("candidates of again down to rank 2" in each for each in notes)
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        (made("vectors", CANDIDATES, reranker="retrieval"), "is a retrieval"),
+        (made("again", CANDIDATES, reranker="bm25", settings=SOURCED), "candidates of vectors"),
+    ],
+)
+def test_depths_are_only_for_runs_over_the_first_stage(run, reason):
+    with pytest.raises(DataError, match=reason):
+        costs.depths(study_on(DATA, run), run.id)
+    assert costs.depths(study_on(DATA, made("run", CANDIDATES)), "run") is not None
 
 
 def test_each_of_two_depths_in_one_comparison_has_a_ceiling_of_its_own():

@@ -26,6 +26,7 @@ from rankdash.core.rerankers.fusion import FUSION_SETTINGS
 from rankdash.core.rerankers.neural.packaged import known_models
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS as JUDGE_SETTINGS
 from rankdash.core.runs.on_ray.cluster import ACTOR_SETTINGS
+from rankdash.core.runs.retrieving import RETRIEVAL_SETTINGS
 from rankdash.core.statistics.verdict import TITLES
 from rankdash.core.study.groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
 from rankdash.core.study.labelling import CONFLICTS
@@ -129,7 +130,10 @@ def from_schemas() -> Iterator[tuple[str, str]]:
     """Yield (context, text) of the titles, units and such of everything that is described."""
     targets, settings = (
         shipped(),
-        (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS, *FUSION_SETTINGS, *ACTOR_SETTINGS),
+        (
+            *(*CONVENTION_SETTINGS, *STATISTICS_SETTINGS, *FUSION_SETTINGS, *ACTOR_SETTINGS),
+            *RETRIEVAL_SETTINGS,
+        ),
     )
     of_kinds = [spec for kind in kinds() for spec in kind.settings]
     all_settings = (*settings, *of_kinds, *JUDGE_SETTINGS, *ASSUMPTIONS)

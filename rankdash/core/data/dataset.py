@@ -286,6 +286,13 @@ class Dataset:
         result._tables = self._tables._replace(qrels=qrels)
         return result
 
+    def with_candidates(self, candidates: Ranking, name: str) -> Self:
+        """Return this data set, with the same id, and another ranking as its first stage."""
+        result = copy.copy(self)
+        result.__dict__["id"] = self.id
+        result.candidates, result.candidates_name, result.first_stage = candidates, name, "given"
+        return result
+
     def document_text(self, rows: npt.NDArray[np.intp] | None = None) -> pd.Series[str]:
         """Return doc_id → title and text joined by a space, as a model reads it; "" if missing.
         rows: row numbers of `documents`, in this order; None for all."""

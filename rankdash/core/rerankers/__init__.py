@@ -69,8 +69,8 @@ _BUILT_IN = (
     llm.PAIRWISE,
     precomputed.KIND,
 )
-# "fusion" is the name of a run that fuses other runs.
-_RESERVED = (cascade.NAME, "fusion")
+# Kinds of runs without a reranker: fusions of other runs, and retrieval from all documents.
+_RESERVED = (cascade.NAME, "fusion", "retrieval")
 _named_files: list[str] = []
 
 

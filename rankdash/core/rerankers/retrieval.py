@@ -1,7 +1,7 @@
 """First stage computed by rankdash: for each query the best documents of a whole corpus.
 
-`retrieve` starts `python -m rankdash.core.rerankers.retrieval FOLDER DEPTH` because a model needs
-PyTorch, which a server never loads.
+`retrieve` starts `python -m rankdash.core.rerankers.retrieval FOLDER DEPTH MODEL` because a model
+needs PyTorch, which a server never loads.
 """
 
 from __future__ import annotations
@@ -34,19 +34,24 @@ _MODULE = "rankdash.core.rerankers.retrieval"
 
 
 def retrieve(
-    how: Retriever, queries: pd.Series[str], documents: pd.Series[str], depth: int
+    how: Retriever,
+    queries: pd.Series[str],
+    documents: pd.Series[str],
+    depth: int,
+    model: str = PACKAGED,
 ) -> Ranking:
     """Return the best `depth` documents of the corpus for each query; equal scores keep their
     order.
 
     queries, documents: id → text. A query without a match has no rows. "fused" is the reciprocal
         rank fusion of the other two, truncated at the depth.
+    model: the packaged bi-encoder.
 
     Raises UnavailableError if a model or a package is missing.
     """
     if how == "bm25":
         return _by_words(queries, documents, depth)
-    by_meaning = _apart(queries, documents, depth)
+    by_meaning = _apart(queries, documents, depth, model)
     if how == "bi-encoder":
         return by_meaning
     by_words = _by_words(queries, documents, depth)
@@ -74,30 +79,38 @@ def _by_words(queries: pd.Series[str], documents: pd.Series[str], depth: int) ->
     return Ranking.from_lists(lists)
 
 
-def _by_meaning(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
-    """Retrieve by the packaged bi-encoder; loads it. Raises UnavailableError if the model or its
+def encoder_for(queries: pd.Series[str]) -> str:
+    """Return the packaged bi-encoder that supports the language of the queries."""
+    return fitting(PACKAGED, language_of(queries))
+
+
+def _by_meaning(
+    queries: pd.Series[str], documents: pd.Series[str], depth: int, model: str
+) -> Ranking:
+    """Retrieve by a packaged bi-encoder; loads it. Raises UnavailableError if the model or its
     packages are missing."""
-    encoder = bi_encoder.BiEncoder(parse_settings(bi_encoder.KIND.settings, {}))
+    settings = parse_settings(bi_encoder.KIND.settings, {"model": model})
+    encoder = bi_encoder.BiEncoder(settings)
     texts = {str(doc): str(text) for doc, text in documents.items()}
     encoder.prepare(Corpus(list(texts), list(texts.values())))
     return encoder.retrieve({str(each): str(text) for each, text in queries.items()}, texts, depth)
 
 
-def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
+def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int, model: str) -> Ranking:
     """Run `_by_meaning` in a separate process."""
     require_packages()
-    if fitting(PACKAGED, language_of(queries)) != PACKAGED:
+    if fitting(model, language_of(queries)) != model:
         raise UnavailableError(
             "The model {model} was not trained for the language of these queries.",
             remedy="Use BM25 instead.",
-            model=PACKAGED,
+            model=model,
         )
     with tempfile.TemporaryDirectory(prefix="rankdash-") as temporary:
         folder = Path(temporary)
         for texts, name in ((queries, _QUERIES), (documents, _DOCUMENTS)):
             pd.DataFrame({"id": list(texts.index), "text": list(texts)}).to_parquet(folder / name)
         done = subprocess.run(
-            [sys.executable, "-m", _MODULE, str(folder), str(depth)],
+            [sys.executable, "-m", _MODULE, str(folder), str(depth), model],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             env={**os.environ, "PYTHONPATH": python_path()},
@@ -115,11 +128,11 @@ def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ra
 
 
 def main(arguments: Sequence[str]) -> int:
-    folder, depth = Path(arguments[0]), int(arguments[1])
+    folder, depth, model = Path(arguments[0]), int(arguments[1]), arguments[2]
     tables = (pd.read_parquet(folder / name) for name in (_QUERIES, _DOCUMENTS))
     queries, documents = (pd.Series(list(each["text"]), index=each["id"]) for each in tables)
     try:
-        _by_meaning(queries, documents, depth).frame().to_parquet(folder / _FOUND)
+        _by_meaning(queries, documents, depth, model).frame().to_parquet(folder / _FOUND)
     except RankdashError as error:
         sys.stderr.write(f"{error}\n")
         return 1

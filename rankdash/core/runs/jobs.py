@@ -15,12 +15,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from rankdash.core.base.errors import RankdashError, RerankerError, SettingError, StoreError
+from rankdash.core.base.rules import SettingValue
 from rankdash.core.base.shipped import WORKER, python_path
 from rankdash.core.data.measured import WithoutText
 from rankdash.core.rerankers import Reranker, create, get
 from rankdash.core.rerankers.remote.connection import Place
+from rankdash.core.runs import retrieving
 from rankdash.core.runs.on_ray.cluster import Actors, allowed_address, refuse_elsewhere
 from rankdash.core.runs.plan import Timing
+from rankdash.core.runs.retrieving import Retrieval, with_source
 from rankdash.core.runs.stopping import StopRule
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import StoredJudges
@@ -48,6 +51,7 @@ __all__ = [
     "retryable",
     "stop_when_conclusive",
     "submit",
+    "submit_retrieval",
     "unreadable",
 ]
 
@@ -65,6 +69,7 @@ class JobRequest:
     fused: the name of a second run, the reciprocal rank fusion of this run with the first stage;
         None without one.
     stop: the rule by which the run may stop by its result; None without one.
+    candidates: the id of the retrieval run with the candidates to rerank; None for the first stage.
     """
 
     dataset_id: str
@@ -80,6 +85,7 @@ class JobRequest:
     actors: Actors | None = None
     fused: str | None = None
     stop: StopRule | None = None
+    candidates: str | None = None
 
 
 def check(reranker: str, settings: Mapping[str, str | int | float | bool]) -> Reranker:
@@ -101,7 +107,7 @@ def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None)
     job_id: from `new_id`, if the worker received keys for it before; None for a new one.
 
     Raises SettingError or UnavailableError as `check` does, SettingError for a depth or sample
-    below 1, StoreError for an unknown data set.
+    below 1 and candidates that cannot be reranked, StoreError for an unknown data set.
     """
     reranker = check(request.reranker, request.settings)
     for name, value in (("depth", request.depth), ("sample", request.sample)):
@@ -120,7 +126,7 @@ def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None)
         dataset_id=request.dataset_id,
         name=request.name or reranker.name,
         reranker=reranker.name,
-        settings=reranker.settings,
+        settings=_settings(workspace, request, reranker.settings),
         depth=request.depth,
         sample=request.sample,
         seed=request.seed,
@@ -130,6 +136,41 @@ def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None)
         actors=None if request.actors is None else request.actors.as_dict(),
         fused=request.fused,
         stop=None if request.stop is None else request.stop.as_dict(),
+        job_id=job_id,
+    )
+
+
+def _settings(
+    workspace: Workspace, request: JobRequest, settings: Mapping[str, SettingValue]
+) -> Mapping[str, SettingValue]:
+    """Return the settings of a job, with the source of its candidates."""
+    if request.candidates is None:
+        return settings
+    if request.stop is not None:
+        raise SettingError(
+            "A run can stop early only if it reranks the first stage's candidates.",
+            remedy="Score all queries, or choose the first stage.",
+        )
+    rows = {row.id: row for row in workspace.runs(request.dataset_id)}
+    if request.candidates not in rows:
+        raise SettingError(
+            "The ranking with the candidates was deleted.", remedy="Choose another one."
+        )
+    return with_source(settings, rows[request.candidates])
+
+
+def submit_retrieval(
+    workspace: Workspace, dataset_id: str, how: Retrieval, name: str, job_id: str | None = None
+) -> str:
+    """Queue a retrieval from all documents and return its id, as `submit` does."""
+    return Queue(workspace).submit(
+        dataset_id=dataset_id,
+        name=name,
+        reranker=retrieving.KIND,
+        settings=how.as_dict(),
+        depth=None,
+        sample=None,
+        seed=0,
         job_id=job_id,
     )
 

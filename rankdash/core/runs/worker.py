@@ -28,6 +28,7 @@ from rankdash.core.rerankers import Reranker, create, get
 from rankdash.core.rerankers.base import Detailed
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.remote import connection
+from rankdash.core.runs import retrieving
 from rankdash.core.runs.combining import FIRST_STAGE, CombinedRun, fuse
 from rankdash.core.runs.jobs import NICENESS, Handover
 from rankdash.core.runs.on_ray.cluster import Actors, allowed_address
@@ -83,6 +84,7 @@ class Attempt:
         self._queue = Queue(workspace)
         self._owner = owner
         self._job = job
+        self._settings = retrieving.without_source(job.settings)
         self._claimed = Claimed(self._queue, job.id, owner, stopping)
         self._pace = Pace()
         self._pairs: dict[str, int] = {}
@@ -95,11 +97,14 @@ class Attempt:
         self._claimed.carry_out(self._work)
 
     def _work(self) -> dict[str, str]:
-        place = get(self._job.reranker).key
-        with connection.given_keys(
-            self._handover.take_for(self._job.id, place and place(self._job.settings))
-        ):
-            run = self._score()
+        if self._job.reranker == retrieving.KIND:
+            run = self._retrieve()
+        else:
+            place = get(self._job.reranker).key
+            with connection.given_keys(
+                self._handover.take_for(self._job.id, place and place(self._settings))
+            ):
+                run = self._score()
         if self._claimed.lost:
             raise Cancelled
         self._workspace.save_run(run)
@@ -110,16 +115,40 @@ class Attempt:
 
     def _fused(self, run: Run, run_id: str, name: str) -> Run:
         dataset = self._workspace.dataset(self._job.dataset_id)
-        first = CombinedRun(dataset.candidates_name or FIRST_STAGE, dataset.candidates)
-        # Equal sums are in the order of the first stage.
+        source = self._source()
+        # Equal sums are in the order of the candidates.
+        first = (
+            CombinedRun(dataset.candidates_name or FIRST_STAGE, dataset.candidates)
+            if source is None
+            else CombinedRun(source.name, source.ranking, source)
+        )
         parts = [first, CombinedRun(run.name, run.ranking, run)]
         return replace(fuse(dataset, parts, Fusion(), name), id=run_id)
+
+    def _source(self) -> Run | None:
+        """Return the run with the candidates; None for the first stage."""
+        source = retrieving.source_id(self._job.settings)
+        return None if source is None else self._workspace.run(source)
+
+    def _retrieve(self) -> Run:
+        dataset = self._workspace.dataset(self._job.dataset_id)
+        settings = self._job.settings
+        how = retrieving.Retrieval(str(settings["how"]), int(settings["depth"]))
+        run = retrieving.retrieved(dataset, how, self._job.name)
+        counts = run.queries["state"].value_counts()
+        done, failed = int(counts.get("done", 0)), int(counts.get("failed", 0))
+        self._report(done=done, failed=failed, total=len(run.queries))
+        return replace(run, id=self._job.id)
 
     def _score(self) -> Run:
         job, workspace = self._job, self._workspace
         dataset = workspace.dataset(job.dataset_id)
+        # All runs of a sample have the same queries.
         sample = None if job.sample is None else sample_queries(dataset, job.sample, job.seed)
-        capabilities = get(job.reranker).able(job.settings)
+        source = self._source()
+        if source is not None:
+            dataset = dataset.with_candidates(source.ranking, source.name)
+        capabilities = get(job.reranker).able(self._settings)
         planned = plan(
             dataset,
             job.depth,
@@ -139,7 +168,7 @@ class Attempt:
         completed = list(still_good(results_from(parts), planned).values())
         self._count(completed)
         self._computed = next(iter(parts["computed"].dropna()), "{}")
-        configured = create(job.reranker, job.settings)
+        configured = create(job.reranker, self._settings)
         settings = configured.settings
         if computed := json.loads(self._computed):
             configured = create(job.reranker, with_runtime(settings, computed))
@@ -176,7 +205,7 @@ class Attempt:
             run,
             id=job.id,
             name=job.name,
-            settings=settings,
+            settings=settings if source is None else retrieving.with_source(settings, source),
             load_ms=float("nan") if load_ms is None else load_ms,
         )
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from rankdash.core.base.errors import DataError
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import meets
+from rankdash.core.data.ranking import Run
 from rankdash.core.metrics import parse_measure
 from rankdash.core.rerankers import kinds
-from rankdash.core.runs import combining
+from rankdash.core.runs import combining, retrieving
 from rankdash.core.runs.results import MeasuredLoad
 from rankdash.core.statistics.comparison import Comparison, compare
 from rankdash.core.statistics.inference import intervals, relative_interval
@@ -206,6 +208,21 @@ def listwise(study: Study, system: str) -> bool:
     )
 
 
+def refuse_other_candidates(run: Run) -> None:
+    """Raise DataError if a run does not rerank the first stage's candidates, although comparisons
+    with depth, deadline or floor would need that."""
+    source = retrieving.source_name(run.settings)
+    if source or run.reranker == retrieving.KIND:
+        raise DataError(
+            "This run reranks the candidates of {source}. A policy can be chosen only for the "
+            "candidates of the first stage."
+            if source
+            else "This is a retrieval. A policy can be chosen only for a reranker.",
+            remedy="Choose a run of a reranker over the first stage of this data set.",
+            source=source,
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Depths:
     """A depth curve with the p95 latency in ms at each of its depths (NaN if unknown)."""
@@ -217,7 +234,8 @@ class Depths:
 def depths(study: Study, system: str) -> Depths | None:
     """Return the depth curve of a run; None for the first stage.
 
-    Raises DataError if the run does not rank the candidates of the data set.
+    Raises DataError if the run does not rank the candidates of the data set, or ranks the
+    candidates of a retrieval run.
     """
     return None if study.run(system) is None else _depths(study, timed_by(study, system))
 
@@ -229,6 +247,7 @@ def _depths(study: Study, timed: Key) -> Depths | None:
     run = study.run(system)
     if run is None:
         return None
+    refuse_other_candidates(run)
     curve = curve_of(
         depth_values(study, system),
         study.measure,

@@ -44,6 +44,7 @@ from rankdash.core.metrics import (
     parse_measure,
 )
 from rankdash.core.metrics.engine import Relevance
+from rankdash.core.runs import retrieving
 from rankdash.core.statistics.alignment import (
     HAS_VALUE,
     Codes,
@@ -311,18 +312,21 @@ def perfect_order(judged: Judged, lengths: Integers) -> Judged:
 if TYPE_CHECKING:
     from rankdash.core.study.study import Study
 
-# Kinds of runs with their own lists: read from a file, or fused from several rankings.
-_LISTS = ("precomputed", "fusion")
+# Kinds of runs with their own lists: read from a file, fused from several rankings, or retrieved.
+_LISTS = ("precomputed", "fusion", retrieving.KIND)
 
 
 def limits_of(study: Study, system: str) -> Ceilings:
     """Return the limits of a system. They are computed from the first stage's candidates, down to
     the depth of a reranker, or, for any other system, from its list if its documents differ from
-    the candidates."""
+    the candidates. The list of a run over the candidates of a retrieval contains the same documents
+    as the retrieval, down to the depth too."""
     run = study.run(system)
-    own_list = run is not None and run.reranker in _LISTS
-    own_list = own_list and (study.adds_documents(system) or study.lacks_documents(system))
     depth = None if run is None else run.depth
+    sourced = run is not None and retrieving.source_id(run.settings) is not None
+    own_list = sourced or (run is not None and run.reranker in _LISTS)
+    if own_list and not (sourced and depth is not None):
+        own_list = study.adds_documents(system) or study.lacks_documents(system)
     documents = system if own_list else FIRST_STAGE
     return _limits(study, documents, depth, own_list)
 

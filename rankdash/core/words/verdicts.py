@@ -172,9 +172,20 @@ def notes(study: Study, fit: Callable[[str], str] = str) -> list[str]:
     lists = [
         _("{system} {share}", system=fit(study.name(system)), share=_share(split))
         for system, split in limits.items()
-        if split.own
+        if split.own and split.depth is None
     ]
     sentences = [_found(split) for split in depths.values()][::-1]
+    sentences += [
+        _(
+            "On average, the candidates of {system} down to rank {depth} contain {share} of a "
+            "query's relevant documents.",
+            system=fit(study.name(system)),
+            depth=number(split.depth, 0),
+            share=_share(split),
+        )
+        for system, split in limits.items()
+        if split.own and split.depth is not None
+    ]
     return [*sentences, _lists(lists)] if lists else sentences
 
 

@@ -7,8 +7,11 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.i18n import error_text
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
+from rankdash.core.study import costs
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.policy import (
@@ -21,6 +24,7 @@ from rankdash.features.policy import (
 )
 from rankdash.features.policy.words import section_titles
 from rankdash.kit.widgets import pickers
+from rankdash.kit.widgets.text import markdown_safe
 
 Show = Callable[[Study, str], None]
 
@@ -40,8 +44,14 @@ def sections() -> dict[str, tuple[str, Show]]:
 
 def draw(study: Study, challenger: str) -> None:
     """Draw the choice of a section, and this section."""
-    if challenger == FIRST_STAGE or study.run(challenger) is None:
+    run = study.run(challenger)
+    if challenger == FIRST_STAGE or run is None:
         st.info(_("A policy decides when to rerank. Choose a reranker."), icon=":material/info:")
+        return
+    try:
+        costs.refuse_other_candidates(run)
+    except RankdashError as error:
+        st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
         return
     parts = sections()
     section = pickers.pick_one(

@@ -31,6 +31,7 @@ from rankdash.core.data.explanation import Explanation, Level, Span, Stage, Text
 from rankdash.core.rerankers import Corpus, Request, Reranker, RerankerKind, Scored, create, get
 from rankdash.core.rerankers.remote import connection
 from rankdash.core.runs.jobs import Handover
+from rankdash.core.runs.retrieving import without_source
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.runs.worker import Claimed
 from rankdash.core.workspace import RunRow, Workspace
@@ -482,6 +483,6 @@ def scalars(settings: Mapping[str, object]) -> dict[str, SettingValue]:
     """Return the settings of a stored run from which `create` makes the reranker."""
     return {
         name: value
-        for name, value in settings.items()
+        for name, value in without_source(settings).items()
         if isinstance(value, str | int | float | bool)
     }

@@ -10,6 +10,7 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number, paragraph
 from rankdash.core.base.i18n import pgettext as _p
+from rankdash.core.runs.retrieving import source_name
 from rankdash.core.study.study import Study
 from rankdash.features.rank_shifts import charts
 from rankdash.features.rank_shifts import study as rank_shifts_study
@@ -379,12 +380,22 @@ def draw_agreement(study: Study, challenger: str) -> None:
     for system in study.chosen:
         run = study.run(system)
         if run is not None and run.depth is not None:
+            source = source_name(run.settings)
+            name, depth = safe_name(study, system), number(run.depth, 0)
             sentences.append(
                 _(
                     "{system} reranked only the first {depth} documents. The others stay in the "
+                    "order of {source}.",
+                    system=name,
+                    depth=depth,
+                    source=markdown_safe(source, 80),
+                )
+                if source
+                else _(
+                    "{system} reranked only the first {depth} documents. The others stay in the "
                     "first stage's order, so its τ is closer to 1.",
-                    system=safe_name(study, system),
-                    depth=number(run.depth, 0),
+                    system=name,
+                    depth=depth,
                 )
             )
     st.caption(paragraph(sentences))

@@ -72,7 +72,15 @@ def failed(study: Study) -> Study:
     return study_of(study.dataset, lost, cutoff=study.cutoff)
 
 
+def instead(study: Study, **fields: object) -> Study:
+    """Return the study with other fields of its run."""
+    run = replace(study.run(study.challengers[0]), **fields)
+    return study_of(study.dataset, run, cutoff=study.cutoff)
+
+
 SURE = decided()
+RETRIEVED = instead(SURE, reranker="retrieval")
+AGAIN = instead(SURE, settings={"candidates": "Vectors", "candidates_id": "vectors"})
 UNPROVEN = moved([(2, 1)] * 10 + [(1, 2)] * 10)
 PROVEN = moved([(2, 1)] * 20)
 GAPS = pd.Series([0.1, 0.4, 0.9])
@@ -151,6 +159,8 @@ WHOLE = {
     "no gain": (skipped(moved([(12, 11), (11, 12)] * 10)), {"loss": "0.05"}),
     "the first stage itself": (partial(policy_page.draw, SURE, FIRST_STAGE), {}),
     "every query failed": (skipped(failed(SURE)), {}),
+    "a retrieval": (partial(policy_page.draw, RETRIEVED, RETRIEVED.challengers[0]), {}),
+    "candidates of a retrieval": (partial(policy_page.draw, AGAIN, AGAIN.challengers[0]), {}),
 }
 
 
