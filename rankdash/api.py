@@ -56,6 +56,7 @@ __all__ = [
     "Study",
     "compare",
     "evaluate",
+    "policy",
     "read",
     "read_run",
     "report",
@@ -336,6 +337,51 @@ def _judge(judge: _Path | Judgements | None) -> Judgements | None:
     judgements, findings = judgements_at(judge)
     _warn(findings)
     return judgements
+
+
+def policy(
+    study: Study,
+    run: Run | None = None,
+    *,
+    depth: int | None = None,
+    skip_loss: float | None = None,
+    deadline_ms: float | None = None,
+    floor_alpha: float | None = None,
+) -> dict[str, Any]:
+    """Return a serving policy with its expected effect: the content of policy.json.
+
+    run: the reranker; the first challenger by default. A step is part of the policy only if you
+        pass its argument.
+    depth: the number of candidates to rerank.
+    skip_loss: skip queries with a large margin between ranks 1 and 2 of the first stage, at this
+        acceptable loss, as a share of the mean.
+    deadline_ms: the first stage's order is shown if reranking takes longer.
+    floor_alpha: the accepted share of answerable queries that lose all relevant documents.
+
+    Raises DataError if no query has a value with the policy, or if a floor has no meaning.
+    """
+    from rankdash.features.policy import floor, policy, policy_file
+
+    expect(
+        study=(study, Study),
+        run=(run, Run, NONE),
+        depth=(depth, Integral, NONE),
+        skip_loss=(skip_loss, Real, NONE),
+        deadline_ms=(deadline_ms, Real, NONE),
+        floor_alpha=(floor_alpha, Real, NONE),
+    )
+    system = study.challengers[0] if run is None else run.id
+    refusal = None if floor_alpha is None else floor.floor_refusal(study, system)
+    if refusal is not None:
+        raise refusal
+    choices = policy.Choices(
+        system, depth, skip_loss, deadline_ms=deadline_ms, floor_alpha=floor_alpha
+    )
+    found = policy.expected(study, choices)
+    if found is None:
+        raise DataError("No query has a metric value with this policy.")
+    price = policy.prices(study, found)
+    return policy_file.document(study, choices, found, None if price is None else price[0])
 
 
 def report(

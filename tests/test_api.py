@@ -245,3 +245,17 @@ def test_a_wrong_argument_is_a_rankdash_error_that_names_it(data, tmp_path):
         with pytest.raises(rd.RankdashError, match=said):
             call()
     assert [*tmp_path.iterdir()] == []
+
+
+def test_a_policy_is_the_content_of_its_file(data):
+    run = rd.rerank(data, "bm25", k1=0.1)
+    study = rd.study_of(data, run)
+    content = rd.policy(study, run, depth=10)
+    assert content["steps"] == [{"rerank": content["steps"][0]["rerank"]}]
+    assert content["steps"][0]["rerank"]["depth"] == 10
+    assert content["expected"]["ndcg@10"]["mean"] == pytest.approx(
+        study.comparison.row(run.id, "ndcg@10")["mean"], abs=0.1
+    )
+    with pytest.raises(DataError, match="No query has a metric value"):
+        rd.policy(rd.study_of(data, dataclasses.replace(run, queries=run.queries.assign(
+            latency_ms=np.nan))), deadline_ms=9)  # fmt: skip

@@ -21,6 +21,7 @@ from tests.sets import ROOT
 SIDES = "--qrels a --baseline b --challenger c"
 # Commands with formats → their required arguments.
 NEEDED = {"check": "x", "evaluate": "", "compare": SIDES, "gate": SIDES, "rerankers": ""}
+NEEDED["policy"] = SIDES
 NEEDED["verify"] = "x --qrels a --run b"
 
 

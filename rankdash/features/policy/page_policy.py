@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.i18n import error_text, paragraph
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import paragraph
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.prices import money
@@ -17,7 +18,7 @@ from rankdash.kit.drawing.draw import Drawing
 from rankdash.kit.widgets import address, redraw
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.scenario import currency
-from rankdash.kit.widgets.text import name_safe
+from rankdash.kit.widgets.text import markdown_safe, name_safe
 
 
 def choices(challenger: str) -> Choices:
@@ -37,7 +38,12 @@ def choices(challenger: str) -> Choices:
 def show(study: Study, challenger: str) -> None:
     """Draw the steps of the policy, its expected effect, and its file."""
     made = choices(challenger)
-    found = expected(study, made)
+    try:
+        found = expected(study, made)
+    except RankdashError as error:
+        st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
+        _steps(made, None)
+        return
     if found is None:
         st.info(_("No query has a metric value with this policy."), icon=":material/info:")
         _steps(made, None)

@@ -26,6 +26,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rankdash gate --qrels qrels.tsv --baseline main.trec --challenger branch.trec "
         "--max p95_ms=500 --timings branch.json --out gate.xml",
     ),
+    "policy": (
+        "rankdash policy --qrels qrels.tsv --baseline initial.trec --challenger bge.trec "
+        "--depth 20",
+        "rankdash policy --qrels qrels.tsv --baseline initial.trec --challenger bge.trec "
+        "--timings bge.json --skip-loss 0.01 --deadline 100 --output policy.json",
+    ),
     "report": (
         "rankdash report --data FOLDER --challenger bge.trec --timings bge.json --out report.html",
         "rankdash report --qrels qrels.tsv --baseline initial.trec --challenger bge.trec "

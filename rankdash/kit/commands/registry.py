@@ -23,6 +23,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "compare rankings with a baseline: is the gain proven, and is it worth its cost",
     ),
     "gate": ("features.gate.command", "pass or fail a change by conditions, for CI"),
+    "policy": (
+        "features.policy.command",
+        "measure a serving policy: depth, skipped queries, deadline, floor; write policy.json",
+    ),
     "report": (
         "features.report.command",
         "write the findings as one HTML file that opens without a network",

@@ -10,7 +10,7 @@ from rankdash.core.study.study import Study
 from rankdash.features.policy import page_policy
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, said, unlike
-from tests.ui.policy.test_depth_and_skip import SURE, UNPROVEN, decided, failed, priced
+from tests.ui.policy.test_depth_and_skip import SURE, UNPROVEN, decided, failed, incomplete, priced
 
 PRICED = replace(SURE, money=priced(SURE.run(SURE.challengers[0]), 2.0))
 SKIPPED = {"policy_skip": "yes", "loss": "0.01"}
@@ -19,6 +19,7 @@ CASES = {
     "a depth in words": (SURE, {"policy_depth": "five"}),
     "skipped, with a price": (PRICED, SKIPPED),
     "no rule is safe": (UNPROVEN, SKIPPED),
+    "a depth of a run without all candidates": (incomplete(SURE), {"policy_depth": "5"}),
     "a deadline": (SURE, {"deadline": "9"}),
     "a deadline, and no latency": (UNPROVEN, {"deadline": "9"}),
     "a floor that is refused": (decided(40), {"floor_alpha": "0.05"}),
