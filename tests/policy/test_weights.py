@@ -19,6 +19,7 @@ from rankdash.core.rerankers import create, get
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs.combining import CombinedRun, Tuned, fuse, tuned
 from rankdash.core.runs.runner import rerank
+from rankdash.core.statistics.inference import intervals
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.overview.caveats import caveats
 from rankdash.features.policy import weights as weights_module
@@ -259,10 +260,18 @@ def test_permuted_labels_claim_no_gain():
     assert claims(a_study(queries=60), 10) <= 1
 
 
-@pytest.mark.slow
 @pytest.mark.model
 def test_permuted_labels_of_the_sample_claim_no_gain():
     assert claims(with_minilm(SAMPLE.name), 100) <= 5
+
+
+def test_the_interval_includes_the_choice_of_weights():
+    study = a_study(queries=60)
+    found = weights(study, study.chosen)
+    over_queries = (found.held_out - found.values[:, 0])[:, None]
+    low, high = intervals(over_queries, study.statistics)
+    assert found.gain.change == pytest.approx(over_queries.mean())
+    assert found.gain.high - found.gain.low > 1.1 * (high[0] - low[0])
 
 
 def test_the_command_prints_the_gains(tmp_path, capsys):

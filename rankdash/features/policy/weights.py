@@ -35,6 +35,9 @@ FOLDS = 5
 REPEATS = 200
 """The number of splits: the held-out gain of 60 queries then has a random error of .0005."""
 
+HALVES, OF_A_HALF = 100, 10
+"""The number of random halves of the queries for the standard error, and of splits of each."""
+
 FEWEST = 20
 """The number of queries needed to choose weights: with fewer, a fold has three or fewer."""
 
@@ -256,11 +259,13 @@ def weights(study: Study, systems: tuple[str, ...]) -> Weights:
             fewest=FEWEST,
         )
     values = _values(study, systems, grid, query_ids)
-    held_out, splits, share = _cross_validated(values, groups, study.statistics.seed)
-    means = values.mean(axis=0)
+    seed, means = study.statistics.seed, values.mean(axis=0)
+    held_out, splits, share = _cross_validated(values, groups, seed, range(REPEATS))
     single = 1 + int(np.argmax(means[1 : 1 + len(systems)]))
     best = best_of(values)
-    gains = _gains(values, held_out, best, single, study)
+    over = values[:, [0, single]]
+    changes = _widened(held_out[:, None] - over, _error(values, groups, over, seed))
+    gains = _gains(np.column_stack([values[:, best] - values[:, 0], changes]), study)
     table = pd.DataFrame([(each.method, each.k, each.weights) for each in grid])
     table.columns = pd.Index(["method", "k", "weights"])
     return Weights(
@@ -285,11 +290,32 @@ def best_of(values: Floats) -> int:
     return int(np.argmax(np.round(values.mean(axis=0), _DIGITS)))
 
 
-def _gains(
-    values: Floats, held_out: Floats, best: int, single: int, study: Study
-) -> tuple[Gain, Gain, Gain]:
-    changes = np.column_stack([values[:, best] - values[:, 0], held_out - values[:, 0]])
-    changes = np.column_stack([changes, held_out - values[:, single]])
+def _error(values: Floats, groups: Integers, over: Floats, seed: int) -> Floats:
+    """Return the standard errors of the mean held-out changes from `over`, (n, 2), as (2,): their
+    standard deviations over random halves of the queries (Shao and Wu 1989), each with separate
+    choices of weights. They include the uncertainty of these choices."""
+    changes = np.zeros((HALVES, over.shape[1]))
+    for half in range(HALVES):
+        first = REPEATS + half * (OF_A_HALF + 1)
+        rows = folds(groups, seed, first, count=2) == 0
+        repeats = range(first + 1, first + 1 + OF_A_HALF)
+        held_out, _splits, _share = _cross_validated(values[rows], groups[rows], seed, repeats)
+        changes[half] = (held_out[:, None] - over[rows]).mean(axis=0)
+    error: Floats = changes.std(axis=0, ddof=1)
+    return error
+
+
+def _widened(changes: Floats, error: Floats) -> Floats:
+    """Return columns of changes with the same means, and at least these standard errors."""
+    means = changes.mean(axis=0)
+    own = changes.std(axis=0, ddof=1) / math.sqrt(len(changes))
+    factor = np.where(own > 0, np.maximum(error / np.where(own > 0, own, 1.0), 1.0), 1.0)
+    widened: Floats = means + factor * (changes - means)
+    return widened
+
+
+def _gains(changes: Floats, study: Study) -> tuple[Gain, Gain, Gain]:
+    """Return the gains of (n, 3) changes; only the last two are tested."""
     settings: StatisticsSettings = study.statistics
     low, high = intervals(changes, settings, possible=study.measure.changes)
     p = [math.nan, *corrected(p_values(changes[:, 1:], settings).tolist(), settings.correction)]
@@ -300,13 +326,16 @@ def _gains(
     return one, two, three
 
 
-def _cross_validated(values: Floats, groups: Integers, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Return (n,) the mean held-out value of each query, (REPEATS,) the change from the first
-    variant of each split, and (V,) the share of training sets on which each variant is the best."""
+def _cross_validated(
+    values: Floats, groups: Integers, seed: int, repeats: range
+) -> tuple[Floats, Floats, Floats]:
+    """Return (n,) the mean held-out value of each query, (R,) the change from the first variant of
+    each split, and (V,) the share of training sets on which each variant is the best. repeats: the
+    numbers of R splits."""
     n, width = values.shape
     sums, total = values.sum(axis=0), np.zeros(n)
-    splits, share = np.zeros(REPEATS), np.zeros(width)
-    for repeat in range(REPEATS):
+    splits, share = np.zeros(len(repeats)), np.zeros(width)
+    for place, repeat in enumerate(repeats):
         fold = folds(groups, seed, repeat)
         check_folds(fold, groups)
         sizes = np.bincount(fold, minlength=FOLDS)
@@ -315,9 +344,9 @@ def _cross_validated(values: Floats, groups: Integers, seed: int) -> tuple[Float
         selected = np.argmax(np.round(means, _DIGITS), axis=1)
         held_out = values[np.arange(n), selected[fold]]
         total += held_out
-        splits[repeat] = (held_out - values[:, 0]).mean()
+        splits[place] = (held_out - values[:, 0]).mean()
         share += np.bincount(selected, minlength=width)
-    return total / REPEATS, splits, share / (REPEATS * FOLDS)
+    return total / len(repeats), splits, share / (len(repeats) * FOLDS)
 
 
 def _queries(study: Study, systems: Sequence[str]) -> tuple[npt.NDArray[np.object_], int]:

@@ -32,7 +32,7 @@ def one_is_better() -> Study:
     return study_on(data, run_from_ranking("perfect", data.id, ranking, "run.trec"))
 
 
-BETTER, PROVEN, THREE = better(), better(0.25), a_study(3)
+BETTER, PROVEN, THREE = better(), better(0.1), a_study(3)
 CASES = {
     "proven": (PROVEN, {}),
     "a single system is the best": (one_is_better(), {}),
