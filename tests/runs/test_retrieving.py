@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rankdash.core.base.errors import DataError, SettingError
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.ranking import SOURCE, Ranking, source_id
 from rankdash.core.rerankers import create
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs import jobs
@@ -18,8 +18,6 @@ from rankdash.core.runs.jobs import JobRequest, StopRule
 from rankdash.core.runs.retrieving import (
     Retrieval,
     retrieved,
-    source_id,
-    source_name,
     with_source,
     without_source,
 )
@@ -154,7 +152,7 @@ def test_a_worker_retrieves_and_reranks_the_candidates(workspace, shop, work):
     job_id = jobs.submit(workspace, request)
     assert work().message == ""
     run, stored = workspace.run(job_id), workspace.run(source)
-    assert (source_id(run.settings), source_name(run.settings)) == (source, "BM25 · top 2")
+    assert (source_id(run.settings), run.settings[SOURCE]) == (source, "BM25 · top 2")
     assert create("bm25", without_source(run.settings)).settings == create("bm25", {}).settings
     tables = shop.queries, shop.documents, shop.qrels
     expected = rerank(Dataset("other", *tables, stored.ranking), create("bm25", {}))

@@ -9,13 +9,14 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
+from rankdash.core.data.measured import STOPPED
 from rankdash.core.metrics import Conventions
 from rankdash.core.rerankers import Scored
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.runs import jobs, runner
 from rankdash.core.runs.combining import CombinedRun, fuse
 from rankdash.core.runs.jobs import JobRequest, StopRule, Timing
-from rankdash.core.runs.plan import STOPPED, plan, random_order
+from rankdash.core.runs.plan import plan, random_order
 from rankdash.core.runs.results import QueryResult
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.runs.stopping import Look, Watch

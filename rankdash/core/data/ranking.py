@@ -474,6 +474,19 @@ class Run:
         return dict(zip(rows["query_id"], rows["state"], strict=True))
 
 
+RETRIEVAL = "retrieval"
+"""The kind of a run that retrieved from all documents, in place of the name of a reranker."""
+
+SOURCE, SOURCE_ID = "candidates", "candidates_id"
+"""Settings of a run over the candidates of a retrieval: its name and its id."""
+
+
+def source_id(settings: Mapping[str, object]) -> str | None:
+    """Return the id of the retrieval with a run's candidates; None for the first stage."""
+    source = settings.get(SOURCE_ID)
+    return None if source is None else str(source)
+
+
 def digest(parts: Iterable[bytes | memoryview]) -> str:
     """Return a stable hash of `parts`, in order, as 16 hexadecimal characters."""
     sha = hashlib.sha256()

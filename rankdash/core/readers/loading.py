@@ -131,7 +131,8 @@ def _first_stage(
             )
         return parsed.candidates, "given", []
     pairs = parsed.pairs if len(parsed.pairs) else parsed.qrels[["query_id", "doc_id"]]
-    if not len(pairs):
+    # A requested retrieval needs only texts.
+    if not len(pairs) and requested not in _MADE:
         raise DataError(
             "No query in the files has a document.",
             remedy="Add labels, a ranking, or rows of queries and documents.",

@@ -18,9 +18,9 @@ from rankdash.core.base.errors import RankdashError, RerankerError, SettingError
 from rankdash.core.base.rules import SettingValue
 from rankdash.core.base.shipped import WORKER, python_path
 from rankdash.core.data.measured import WithoutText
+from rankdash.core.data.ranking import RETRIEVAL
 from rankdash.core.rerankers import Reranker, create, get
 from rankdash.core.rerankers.remote.connection import Place
-from rankdash.core.runs import retrieving
 from rankdash.core.runs.on_ray.cluster import Actors, allowed_address, refuse_elsewhere
 from rankdash.core.runs.plan import Timing
 from rankdash.core.runs.retrieving import Retrieval, with_source
@@ -166,7 +166,7 @@ def submit_retrieval(
     return Queue(workspace).submit(
         dataset_id=dataset_id,
         name=name,
-        reranker=retrieving.KIND,
+        reranker=RETRIEVAL,
         settings=how.as_dict(),
         depth=None,
         sample=None,

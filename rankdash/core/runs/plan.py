@@ -17,8 +17,6 @@ from rankdash.core.rerankers import SettingSpec, SettingValue
 
 NO_CANDIDATES = "no candidates"
 NOT_SAMPLED = "not in the sample"
-STOPPED = "not scored: the result was conclusive"
-"""The reason of the skipped queries of a run that was stopped by its result."""
 MOST_CLIENTS = 256
 
 

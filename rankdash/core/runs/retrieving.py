@@ -14,16 +14,12 @@ import pandas as pd
 from rankdash.core.base.errors import DataError, SettingError
 from rankdash.core.base.rules import Settings, SettingSpec, SettingValue, described_by, settings_of
 from rankdash.core.data.dataset import Dataset, Retriever
-from rankdash.core.data.ranking import Run, digest
+from rankdash.core.data.ranking import RETRIEVAL, SOURCE, SOURCE_ID, Run, digest
 from rankdash.core.rerankers.neural.packaged import in_use
 from rankdash.core.rerankers.retrieval import encoder_for, retrieve
 from rankdash.core.runs.concurrency import machine
 
-KIND = "retrieval"
-"""The kind of a retrieval run, in place of the name of a reranker."""
-
 HYBRID = "hybrid"
-_SOURCE, _SOURCE_ID = "candidates", "candidates_id"
 
 
 @dataclass(frozen=True)
@@ -77,13 +73,13 @@ def retrieved(dataset: Dataset, how: Retrieval, name: str) -> Run:
     settings = {**how.as_dict(), **({} if by_words else {"model": model})}
     known = None if by_words else in_use(model)
     weights = {} if known is None else known.provenance
-    wish = (dataset.id, KIND, name, repr(sorted(settings.items())), repr(weights))
+    wish = (dataset.id, RETRIEVAL, name, repr(sorted(settings.items())), repr(weights))
     return Run(
         id=digest(text.encode("utf-8", "surrogatepass") for text in wish),
         name=name,
         dataset_id=dataset.id,
         ranking=ranking,
-        reranker=KIND,
+        reranker=RETRIEVAL,
         queries=_queries(dataset, set(queries.index)),
         settings=settings,
         machine={**machine(), **weights},
@@ -112,31 +108,20 @@ def _queries(dataset: Dataset, with_text: set[str]) -> pd.DataFrame:
 # The source of a rerank run: the retrieval run with its candidates.
 
 
-def source_id(settings: Mapping[str, object]) -> str | None:
-    """Return the id of the run that provided the candidates; None for the first stage."""
-    source = settings.get(_SOURCE_ID)
-    return None if source is None else str(source)
-
-
-def source_name(settings: Mapping[str, object]) -> str:
-    """Return the name of the run that provided the candidates; "" for the first stage."""
-    return str(settings.get(_SOURCE, ""))
-
-
 def with_source(settings: Mapping[str, SettingValue], run: Any) -> dict[str, SettingValue]:
     """Return the settings of a rerank run over the candidates of a retrieval run.
 
     run: a `Run`, or its row in a workspace. Raises SettingError for a run of another kind.
     """
-    if run.reranker != KIND:
+    if run.reranker != RETRIEVAL:
         raise SettingError(
             "{name} is not a retrieval, so its candidates cannot be reranked.",
             remedy="Choose the first stage or a retrieval.",
             name=run.name,
         )
-    return {**settings, _SOURCE: run.name, _SOURCE_ID: run.id}
+    return {**settings, SOURCE: run.name, SOURCE_ID: run.id}
 
 
 def without_source(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the reranker itself."""
-    return {name: value for name, value in settings.items() if name not in (_SOURCE, _SOURCE_ID)}
+    return {name: value for name, value in settings.items() if name not in (SOURCE, SOURCE_ID)}

@@ -13,10 +13,10 @@ import numpy as np
 
 from rankdash.core.base.rules import LEVEL, Conventions
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.data.measured import Stopped
+from rankdash.core.data.measured import STOPPED, Stopped
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import evaluate, judge, parse_measure
-from rankdash.core.runs.plan import STOPPED, Plan, random_order
+from rankdash.core.runs.plan import Plan, random_order
 from rankdash.core.runs.results import QueryResult, ranked
 from rankdash.core.statistics.anytime import anytime_interval
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from rankdash.core.base.errors import RankdashError, RerankerError, StoreError
 from rankdash.core.base.text import redact
-from rankdash.core.data.ranking import Run
+from rankdash.core.data.ranking import RETRIEVAL, Run, source_id
 from rankdash.core.rerankers import Reranker, create, get
 from rankdash.core.rerankers.base import Detailed
 from rankdash.core.rerankers.fusion import Fusion
@@ -97,7 +97,7 @@ class Attempt:
         self._claimed.carry_out(self._work)
 
     def _work(self) -> dict[str, str]:
-        if self._job.reranker == retrieving.KIND:
+        if self._job.reranker == RETRIEVAL:
             run = self._retrieve()
         else:
             place = get(self._job.reranker).key
@@ -127,7 +127,7 @@ class Attempt:
 
     def _source(self) -> Run | None:
         """Return the run with the candidates; None for the first stage."""
-        source = retrieving.source_id(self._job.settings)
+        source = source_id(self._job.settings)
         return None if source is None else self._workspace.run(source)
 
     def _retrieve(self) -> Run:

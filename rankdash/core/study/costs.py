@@ -12,10 +12,10 @@ import pandas as pd
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import meets
-from rankdash.core.data.ranking import Run
+from rankdash.core.data.ranking import RETRIEVAL, SOURCE, Run
 from rankdash.core.metrics import parse_measure
 from rankdash.core.rerankers import kinds
-from rankdash.core.runs import combining, retrieving
+from rankdash.core.runs import combining
 from rankdash.core.runs.results import MeasuredLoad
 from rankdash.core.statistics.comparison import Comparison, compare
 from rankdash.core.statistics.inference import intervals, relative_interval
@@ -211,8 +211,8 @@ def listwise(study: Study, system: str) -> bool:
 def refuse_other_candidates(run: Run) -> None:
     """Raise DataError if a run does not rerank the first stage's candidates, although comparisons
     with depth, deadline or floor would need that."""
-    source = retrieving.source_name(run.settings)
-    if source or run.reranker == retrieving.KIND:
+    source = run.settings.get(SOURCE)
+    if source or run.reranker == RETRIEVAL:
         raise DataError(
             "This run reranks the candidates of {source}. A policy can be chosen only for the "
             "candidates of the first stage."

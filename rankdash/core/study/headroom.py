@@ -33,7 +33,7 @@ from rankdash.core.data.arrays import (
     places,
     sort_descending,
 )
-from rankdash.core.data.ranking import pooled
+from rankdash.core.data.ranking import RETRIEVAL, pooled, source_id
 from rankdash.core.metrics import (
     Conventions,
     Evaluation,
@@ -44,7 +44,6 @@ from rankdash.core.metrics import (
     parse_measure,
 )
 from rankdash.core.metrics.engine import Relevance
-from rankdash.core.runs import retrieving
 from rankdash.core.statistics.alignment import (
     HAS_VALUE,
     Codes,
@@ -313,7 +312,7 @@ if TYPE_CHECKING:
     from rankdash.core.study.study import Study
 
 # Kinds of runs with their own lists: read from a file, fused from several rankings, or retrieved.
-_LISTS = ("precomputed", "fusion", retrieving.KIND)
+_LISTS = ("precomputed", "fusion", RETRIEVAL)
 
 
 def limits_of(study: Study, system: str) -> Ceilings:
@@ -323,7 +322,7 @@ def limits_of(study: Study, system: str) -> Ceilings:
     as the retrieval, down to the depth too."""
     run = study.run(system)
     depth = None if run is None else run.depth
-    sourced = run is not None and retrieving.source_id(run.settings) is not None
+    sourced = run is not None and source_id(run.settings) is not None
     own_list = sourced or (run is not None and run.reranker in _LISTS)
     if own_list and not (sourced and depth is not None):
         own_list = study.adds_documents(system) or study.lacks_documents(system)

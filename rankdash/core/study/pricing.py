@@ -14,9 +14,9 @@ from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import completed
 from rankdash.core.data.measured import Level
-from rankdash.core.data.ranking import Run
+from rankdash.core.data.ranking import RETRIEVAL, Run
 from rankdash.core.rerankers import kinds
-from rankdash.core.runs import combining, retrieving
+from rankdash.core.runs import combining
 from rankdash.core.runs.concurrency import within_target
 from rankdash.core.runs.results import MeasuredLoad, estimated_searches, load_of
 from rankdash.core.study import latency
@@ -194,7 +194,7 @@ def bill(study: Study, system: str) -> Bill | None:
     """Return the bill of a system; None for the first stage and for a retrieval, which cost nothing
     for reranking."""
     run = study.run(system)
-    if system == FIRST_STAGE or run is None or run.reranker == retrieving.KIND:
+    if system == FIRST_STAGE or run is None or run.reranker == RETRIEVAL:
         return None
     money, sent = study.money or Money(), load(study, system)
     if system not in money.prices and combining.part_ids(run):
@@ -239,7 +239,7 @@ def _of_parts(study: Study, run: Run, sent: MeasuredLoad, money: Money) -> Bill:
     parts = []
     for system in combining.part_ids(run):
         part = study.run(system) if system in study.systems else None
-        if part is not None and part.reranker == retrieving.KIND:
+        if part is not None and part.reranker == RETRIEVAL:
             continue
         part_bill = bill(study, system) if system in study.systems else None
         if part_bill is None or part_bill.lack:

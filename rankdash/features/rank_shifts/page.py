@@ -10,7 +10,7 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext, number, paragraph
 from rankdash.core.base.i18n import pgettext as _p
-from rankdash.core.runs.retrieving import source_name
+from rankdash.core.data.ranking import SOURCE
 from rankdash.core.study.study import Study
 from rankdash.features.rank_shifts import charts
 from rankdash.features.rank_shifts import study as rank_shifts_study
@@ -380,7 +380,7 @@ def draw_agreement(study: Study, challenger: str) -> None:
     for system in study.chosen:
         run = study.run(system)
         if run is not None and run.depth is not None:
-            source = source_name(run.settings)
+            source = str(run.settings.get(SOURCE, ""))
             name, depth = safe_name(study, system), number(run.depth, 0)
             sentences.append(
                 _(

@@ -41,6 +41,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rankdash verify report.html --qrels qrels.tsv --run initial.trec bge.trec",
         "rankdash verify report.html --data FOLDER --run bge.trec --timings bge.json --json",
     ),
+    "retrieve": (
+        "rankdash retrieve --data FOLDER --how bm25 --out bm25.trec",
+        "rankdash retrieve --data FOLDER --how hybrid --depth 50 --out hybrid.trec",
+    ),
     "rerank": (
         "rankdash rerank --data FOLDER --reranker bi-encoder --out bge.trec --timings bge.json",
         "rankdash rerank --data FOLDER --reranker cross-encoder --depth 20 "

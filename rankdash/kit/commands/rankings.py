@@ -18,7 +18,7 @@ from rankdash.core.base.errors import DataError, ScoringError, SpecError
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.base.text import csv_bytes, restored
 from rankdash.core.data.dataset import Dataset, Tables
-from rankdash.core.data.measured import Measured, Stopped
+from rankdash.core.data.measured import STOPPED, Measured, Stopped
 from rankdash.core.data.ranking import Run
 from rankdash.core.metrics import Conventions
 from rankdash.core.readers import (
@@ -35,7 +35,6 @@ from rankdash.core.readers.checks.matching import match_labels
 from rankdash.core.readers.files import Beside
 from rankdash.core.readers.parse.limits import limit_set
 from rankdash.core.readers.rated import LATENCY_COLUMN, read_timings
-from rankdash.core.runs.plan import STOPPED
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, System, first_stage_name, numbered, systems_of
 from rankdash.core.words.queries import query_count

@@ -35,6 +35,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "features.report.command_verify",
         "check a report: compute its numbers again from the files",
     ),
+    "retrieve": (
+        "features.run.command_retrieve",
+        "retrieve from all documents of a data set and write a TREC run",
+    ),
     "rerank": ("features.run.command_rerank", "rerank a data set and write a TREC run"),
     "merge": (
         "features.run.command_combine:add_merge",
