@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from rankdash.app.command import main
 from rankdash.core.base.errors import DataError, SettingError
 from rankdash.core.base.i18n import signed
-from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.dataset import Dataset, Judgements
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions
 from rankdash.core.rerankers import create, get
@@ -20,6 +20,7 @@ from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs.combining import CombinedRun, Tuned, fuse, tuned
 from rankdash.core.runs.runner import rerank
 from rankdash.core.statistics.inference import intervals
+from rankdash.core.study.judged import verdicts
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.overview.caveats import caveats
 from rankdash.features.policy import weights as weights_module
@@ -304,9 +305,7 @@ def test_a_tuned_run_proves_nothing_on_its_queries():
     study = better()
     found = weights(study, study.chosen)
     assert found.in_sample.change > 0 and found.chosen.fusion is not None
-    parts = [
-        CombinedRun(study.name(each), study.ranking(each), study.run(each)) for each in study.chosen
-    ]
+    parts = parts_of(study)
     stored = fuse(study.dataset, parts, found.chosen.fusion, "tuned", found.record(study))
     plain = fuse(study.dataset, parts, found.chosen.fusion, "tuned")
     assert stored.id != plain.id and Tuned.of(plain.settings) is None
@@ -323,11 +322,17 @@ def test_a_tuned_run_proves_nothing_on_its_queries():
         for each in compared.challengers
     }
     assert kinds == {stored.id: "unproven", plain.id: "better", of_parts.id: "unproven"}
+    tables = {each: compared.segment(each, "query_length") for each in (stored.id, plain.id)}
+    assert tables[stored.id]["p"].isna().all() and tables[plain.id]["p"].notna().any()
     assert "in-sample" in compared.comparison.verdict(stored.id, compared.spec).sentence
     for each in (stored.id, of_parts.id):
         first = caveats(compared, each)[0]
         assert first.code == "tuned" and "held-out" in first.sentence(compared)
     assert all(each.code != "tuned" for each in caveats(compared, plain.id))
+    pairs = [(query, doc) for query in study.dataset.query_text().index for doc in LETTERS]
+    table = pd.DataFrame(pairs, columns=["query_id", "doc_id"]).assign(error="")
+    judge = Judgements("judge", (0, 1), table.assign(grade=(table["doc_id"] == "a") * 1.0))
+    assert {each: found.kind for each, found in verdicts(compared, judge).items()} == kinds
     as_baseline = study_on(study.dataset, stored, baseline=stored.id, challengers=(FIRST_STAGE,))
     assert as_baseline.comparison.row(FIRST_STAGE, compared.spec)["verdict"] == "unproven"
     elsewhere = replace(stored, dataset_id="another")

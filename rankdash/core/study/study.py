@@ -7,6 +7,7 @@ excluded from both sides of the pair and counted by reason; it is never scored a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,6 +32,7 @@ from rankdash.core.metrics import parse_measure as parse
 from rankdash.core.statistics.alignment import paired
 from rankdash.core.statistics.anytime import AnytimeSettings
 from rankdash.core.statistics.comparison import Comparison, compare, mean_intervals
+from rankdash.core.statistics.verdict import is_in_sample
 from rankdash.core.study.cache import Cache, Key, Made, part
 from rankdash.core.study.groups import DERIVED_SEGMENTS, by_segment, of_texts, of_values
 from rankdash.core.study.headroom import Headroom, best_of_all, limits_of, pool_of
@@ -422,16 +424,20 @@ class Study:
     @part("labels", "baseline", "metric", "conventions", "statistics")
     def segment(self, challenger: str, segment: str) -> pd.DataFrame:
         """Return the change in each group of queries, as from `by_segment`: derived segments in
-        their natural order, others by size, descending."""
+        their natural order, others by size, descending. In-sample changes have no p."""
         provided = segment in self.dataset.segments
         order = next((each.values for each in DERIVED_SEGMENTS if each.name == segment), ())
-        return by_segment(
+        table = by_segment(
             self.pairs(challenger),
             self.grouping(segment),
             self.rules(self.baseline, challenger),
             order=() if provided else order,
             possible=self.measure.changes,
         )
+        tuned = self.evaluations[self.baseline].tuned, self.evaluations[challenger].tuned
+        ends = zip(table["low"], table["high"], strict=True)
+        table.loc[[is_in_sample(tuned, *each) for each in ends], ["p", "p_corrected"]] = math.nan
+        return table
 
     def grouping(self, segment: str) -> pd.Series:
         """Return the group of each query, index query id."""

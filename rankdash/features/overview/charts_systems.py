@@ -178,8 +178,11 @@ def _rows(table: pd.DataFrame, baseline: str, order: Sequence[str], level: float
                     interval=draw.span(low, high) if order else "",
                     p=p,
                     proven=not order
-                    or row.get("verdict") in PROVEN
-                    or is_proven(low, high, p, level),
+                    or (
+                        row["verdict"] in PROVEN
+                        if "verdict" in row
+                        else is_proven(low, high, p, level)
+                    ),
                     place=places[row["system"]],
                 )
             )
