@@ -17,6 +17,9 @@ _CONTENDED_SECONDS = 1.0
 WithoutText = Literal["exclude", "empty"]
 """Treatment of candidates without a text: ranked last unscored, or scored as empty texts."""
 
+STOPPED = "not scored: the result was conclusive"
+"""The reason of the skipped queries of a run that was stopped by its result."""
+
 FEWEST_TIMED = 5
 """The fewest latencies for p90 and p95; with fewer, both would be the slowest one."""
 
