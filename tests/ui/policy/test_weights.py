@@ -1,5 +1,6 @@
 """The section Fusion weights: its answer, and the run that it stores."""
 
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -16,8 +17,9 @@ from rankdash.features.policy import page_weights
 from tests.approved import table
 from tests.policy.test_weights import a_study, better
 from tests.study.builders import LETTERS, study_on
+from tests.ui.page_text import page_text
 from tests.ui.parts import LANGUAGES, said, unlike
-from tests.ui.sessions import part
+from tests.ui.sessions import page, part
 
 
 def of(study: Study):
@@ -67,3 +69,7 @@ def test_the_stored_run_is_marked(workspace):
     shown = said(partial(page_verdict.draw, study, tuned.id))
     assert "tuned on these queries" in shown and "not proven" in shown
     assert tuned.name == "Tuned fusion"
+    chosen = {"data": BETTER.dataset.id, "base": FIRST_STAGE, "metric": "ndcg", "k": "10"}
+    history = page_text(page("history", chosen=chosen))
+    assert "This run was tuned on these queries, so its mean is in-sample." in history
+    assert re.search(r"Tuned fusion \|.*\| not proven \|.*\| tuned on these queries \|", history)
