@@ -9,12 +9,13 @@ import pytest
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.metrics import evaluate, judge
+from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.study.costs import depth_values
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.policy.deadline import deadline
 from rankdash.features.policy.floor import floor_values
-from rankdash.features.policy.policy import Choices, Policy, apply, expected, outcomes
+from rankdash.features.policy.policy import Choices, Fuse, Policy, apply, expected, outcomes
 from rankdash.features.policy.policy_file import code, document, read, written
 from rankdash.features.policy.skipping import margins
 from tests.approved import table
@@ -26,6 +27,10 @@ EVERY = {
     "skip at the cutoff": {"skip_at": 0.05, "skip_rank": 10},
     "deadline": {"deadline_ms": 900.0},
     "floor": {"floor": 0.2},
+    "rrf": {"fuse": ("rrf", 0.3)},
+    "minmax": {"fuse": ("minmax", 0.4)},
+    "z": {"fuse": ("z", 0.5)},
+    "every step, fused": {"depth": 30, "skip_at": 0.4, "floor": 0.1, "fuse": ("minmax", 0.4)},
     "every step": {"depth": 30, "skip_at": 0.4, "deadline_ms": 900.0, "floor": 0.1},
 }
 POLICIES = pytest.mark.parametrize("steps", EVERY.values(), ids=EVERY)
@@ -41,9 +46,18 @@ def system(study: Study) -> str:
     return next(each for each in study.challengers if "MiniLM" in study.name(each))
 
 
+def policy_with(system: str, fuse: tuple[str, float] | None = None, **steps: float) -> Policy:
+    """Return a policy. fuse: the method, and the weight of the first stage."""
+    if fuse is None:
+        return Policy(system, **steps)
+    method, weight = fuse
+    how = Fusion(method, (weight, 1 - weight), 20.0 if method == "rrf" else 60.0)
+    return Policy(system, fuse=Fuse((FIRST_STAGE, system), how), **steps)
+
+
 @POLICIES
 def test_the_values_are_of_the_lists_that_it_shows(study, system, steps):
-    policy = Policy(system, **steps)
+    policy = policy_with(system, **steps)
     rows = outcomes(policy, study)
     ranking = apply(policy, study)
     judged = judge(ranking, study.dataset.labels, study.conventions)
@@ -78,7 +92,7 @@ def test_one_step_equals_the_section_of_this_step(study, system):
 
 @POLICIES
 def test_the_python_of_a_policy_shows_the_same_lists(study, system, steps, tmp_path, monkeypatch):
-    policy, run = Policy(system, **steps), study.run(system)
+    policy, run = policy_with(system, **steps), study.run(system)
     found = expected(study, Choices(system))
     content = document(study, Choices(system), replace(found, policy=policy), None)
     (tmp_path / "policy.json").write_bytes(written(content))
@@ -104,7 +118,7 @@ def test_the_python_of_a_policy_shows_the_same_lists(study, system, steps, tmp_p
 
 @POLICIES
 def test_a_policy_is_read_as_it_was_written(study, system, steps, tmp_path):
-    policy, file = Policy(system, **steps), tmp_path / "policy.json"
+    policy, file = policy_with(system, **steps), tmp_path / "policy.json"
     found = replace(expected(study, Choices(system)), policy=policy)
     file.write_bytes(written(document(study, Choices(system), found, None)))
     assert read(file, study) == policy

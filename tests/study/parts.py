@@ -117,6 +117,7 @@ def values(of: Study) -> dict[str, Any]:
             Choices(of.challengers[-1], depth=5, skip_loss=0.3, deadline_ms=60.0),
             Choices(of.challengers[0], depth=8, skip_loss=0.0, margin="edge"),
             Choices(of.challengers[-1], floor_alpha=0.2),
+            Choices(of.challengers[-1], weights=(of.baseline, of.challengers[-1])),
         ],
         "relevant_only": [False, True],
         "every": [False, True],

@@ -81,9 +81,11 @@ def lowest_score(best: Floats, alpha: float) -> float:
 
 def floored(ranking: Ranking, score: float) -> Ranking:
     """Return the ranking without documents below a score. A list may become empty."""
-    if score == -math.inf:
-        return ranking
-    shown = ranking.scores >= score
+    return ranking if score == -math.inf else rows_of(ranking, ranking.scores >= score)
+
+
+def rows_of(ranking: Ranking, shown: Flags) -> Ranking:
+    """Return the ranking with some of its rows only. A list may become empty."""
     counts = np.bincount(owners(ranking.offsets)[shown], minlength=len(ranking.query_ids))
     offsets, scores = offsets_from(counts), ranking.scores[shown]
     return replace(

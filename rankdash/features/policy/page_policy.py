@@ -21,7 +21,7 @@ from rankdash.kit.widgets.scenario import currency
 from rankdash.kit.widgets.text import markdown_safe, name_safe
 
 
-def choices(challenger: str) -> Choices:
+def choices(study: Study, challenger: str) -> Choices:
     """Return the user's choices of all sections."""
     skip = page_skipping.chosen()
     margin, loss = ("first", None) if skip is None else skip
@@ -31,13 +31,14 @@ def choices(challenger: str) -> Choices:
         skip_loss=loss,
         margin="edge" if margin == "edge" else "first",
         deadline_ms=page_deadline.chosen(),
+        weights=tuple(each for each in study.systems if each in address.several("weights")),
         floor_alpha=page_floor.chosen(),
     )
 
 
 def show(study: Study, challenger: str) -> None:
     """Draw the steps of the policy, its expected effect, and its file."""
-    made = choices(challenger)
+    made = choices(study, challenger)
     try:
         found = expected(study, made)
     except RankdashError as error:

@@ -15,10 +15,12 @@ import pandas as pd
 
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.data.arrays import Floats
+from rankdash.core.data.arrays import Flags, Floats
 from rankdash.core.data.measured import FEWEST_TIMED
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import evaluate, judge
+from rankdash.core.rerankers.fusion import Fusion
+from rankdash.core.rerankers.fusion import fuse as fuse_rankings
 from rankdash.core.statistics.inference import ROUNDING, intervals
 from rankdash.core.study.cache import Key, part
 from rankdash.core.study.costs import depth_values, depths
@@ -27,16 +29,24 @@ from rankdash.core.study.pricing import bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.value.depth import Cuts, curve_of
-from rankdash.features.policy.floor import floor, floor_choice, floor_refusal, floored, lowest_score
+from rankdash.features.policy.floor import (
+    floor,
+    floor_choice,
+    floor_refusal,
+    floored,
+    lowest_score,
+    rows_of,
+)
 from rankdash.features.policy.skipping import (
     Margin,
     best_without,
-    folds_of,
     margins,
     rank_after,
     rule_costs,
     skipping,
 )
+from rankdash.features.policy.weights import best_of, near_duplicates, weights
+from rankdash.features.policy.weights import folds as folds_by_group
 
 
 @dataclass(frozen=True)
@@ -45,8 +55,9 @@ class Choices:
 
     system: the id of the reranker. depth: the number of candidates to rerank. skip_loss, margin:
     skip queries by a margin, at this acceptable loss (a share of the mean). deadline_ms: a query
-    that takes longer has the first stage's order. floor_alpha: the accepted share of answerable
-    queries that lose all relevant documents.
+    that takes longer has the first stage's order. weights: the systems to fuse, the reranker among
+    them, with tuned weights. floor_alpha: the accepted share of answerable queries that lose all
+    relevant documents.
     """
 
     system: str
@@ -54,6 +65,7 @@ class Choices:
     skip_loss: float | None = None
     margin: Margin = "first"
     deadline_ms: float | None = None
+    weights: tuple[str, ...] = ()
     floor_alpha: float | None = None
 
     @property
@@ -63,12 +75,22 @@ class Choices:
 
 
 @dataclass(frozen=True)
+class Fuse:
+    """A fusion of the reranker with other systems, in the order of ties. how: with a weight for
+    each of the systems."""
+
+    systems: tuple[str, ...]
+    how: Fusion
+
+
+@dataclass(frozen=True)
 class Policy:
     """The steps in the order in which a search applies them; None for an absent one.
 
     skip_at: a query is not reranked if its margin after the rank `skip_rank` is at least this.
     system, depth, deadline_ms: the reranker, the number of candidates that it reads, and the time
-    after which the first stage's order is shown. floor: the lowest score that is shown.
+    after which the first stage's order is shown. fuse: its order is fused with others. floor: the
+    lowest score of the reranker that is shown.
     """
 
     system: str
@@ -76,6 +98,7 @@ class Policy:
     deadline_ms: float | None = None
     skip_rank: int = 1
     skip_at: float | None = None
+    fuse: Fuse | None = None
     floor: float | None = None
 
 
@@ -142,27 +165,39 @@ def outcomes(policy: Policy, study: Study) -> pd.DataFrame:
     pairs = study.pairs_of(FIRST_STAGE, policy.system, study.spec).dropna(subset="delta")
     rows = pairs.set_index("query_id")[["before", "after"]].set_axis(["first", "full"], axis=1)
     gap = margins(study, FIRST_STAGE, policy.skip_rank)["edge"].reindex(rows.index)
-    ms = _latencies(study, policy.system, policy.depth).reindex(rows.index)
+    ms = _latencies(study, policy).reindex(rows.index)
     skipped = gap >= (math.inf if policy.skip_at is None else policy.skip_at)
     late = (ms > (policy.deadline_ms or math.inf)) & ~skipped
-    reranked = _values(study, policy.system, policy.depth, policy.floor).reindex(rows.index)
+    order = replace(policy, deadline_ms=None, skip_rank=1, skip_at=None)
+    reranked = _values(study, order).reindex(rows.index)
     value = reranked.where(~(skipped | late), rows["first"])
     if policy.deadline_ms is not None:
         value = value.where(ms.notna())
-    full_ms = _latencies(study, policy.system, None).reindex(rows.index)
+    full_ms = _latencies(study, Policy(policy.system)).reindex(rows.index)
     return rows.assign(value=value, skipped=skipped, late=late, ms=ms, full_ms=full_ms)
 
 
-def _latencies(study: Study, system: str, depth: int | None) -> pd.Series[float]:
-    """Return query id → the latency of reranking to a depth in ms, in proportion to the number of
-    documents; NaN without a measurement."""
-    run = study.run(system)
-    if run is None:
-        return pd.Series(dtype=np.float64)
-    rows = run.queries.set_index("query_id")[["latency_ms", "pairs"]].astype(np.float64)
-    pairs = rows["pairs"]
-    share = 1.0 if depth is None else (pairs.clip(upper=depth) / pairs).where(pairs > 0, 1.0)
-    return rows["latency_ms"] * share
+def _latencies(study: Study, policy: Policy) -> pd.Series[float]:
+    """Return query id → the latency of reranking in ms: at a depth in proportion to the number of
+    documents, of fused systems the sum; NaN without a measurement."""
+    total = pd.Series(dtype=np.float64)
+    for place, system in enumerate(_rerankers(policy)):
+        run = study.run(system)
+        if run is None:
+            continue
+        rows = run.queries.set_index("query_id")[["latency_ms", "pairs"]].astype(np.float64)
+        own, pairs = rows["latency_ms"], rows["pairs"]
+        if policy.depth is not None and system == policy.system:
+            own *= (pairs.clip(upper=policy.depth) / pairs).where(pairs > 0, 1.0)
+        total = own if place == 0 else total + own.reindex(total.index)
+    return total
+
+
+def _rerankers(policy: Policy) -> tuple[str, ...]:
+    """Return the rerankers that a query needs, the policy's own first."""
+    fused = () if policy.fuse is None else policy.fuse.systems
+    others = (each for each in fused if each not in (policy.system, FIRST_STAGE))
+    return (policy.system, *others)
 
 
 def _reranked(policy: Policy, study: Study) -> Ranking:
@@ -170,15 +205,26 @@ def _reranked(policy: Policy, study: Study) -> Ranking:
     ranking = study.ranking(policy.system)
     if policy.depth is not None:
         ranking = Cuts(ranking, study.dataset.candidates).at(policy.depth)
-    return ranking if policy.floor is None else floored(ranking, policy.floor)
+    shown = ranking if policy.floor is None else floored(ranking, policy.floor)
+    if policy.fuse is None:
+        return shown
+    fuse = policy.fuse
+    parts = [ranking if each == policy.system else study.ranking(each) for each in fuse.systems]
+    fused = fuse_rankings(parts, fuse.how)
+    if policy.floor is None:
+        return fused
+    known, every = (
+        pd.MultiIndex.from_frame(each.frame()[["query_id", "doc_id"]]) for each in (shown, fused)
+    )
+    return rows_of(fused, np.asarray(every.isin(known)))
 
 
 @part("labels", "metric", "conventions")
-def _values(study: Study, system: str, depth: int | None, floor: float | None) -> pd.Series[float]:
+def _values(study: Study, policy: Policy) -> pd.Series[float]:
     """Return query id → the metric if every query is reranked in time."""
-    ranking = _reranked(Policy(system, depth, floor=floor), study)
-    judged = judge(ranking, study.dataset.labels, study.conventions)
-    evaluation = evaluate(judged, [study.spec], study.conventions, study.excluded(system))
+    judged = judge(_reranked(policy, study), study.dataset.labels, study.conventions)
+    excluded = study.excluded(policy.system)
+    evaluation = evaluate(judged, [study.spec], study.conventions, excluded)
     return pd.Series(evaluation.values[:, 0], index=evaluation.query_ids)
 
 
@@ -213,12 +259,40 @@ def policy_of(study: Study, choices: Choices) -> tuple[Policy, tuple[str, ...]]:
             rank = 1 if choices.margin == "first" else k
             policy = replace(policy, skip_rank=rank, skip_at=rule.threshold)
             tuned.append("skip")
+    if fuse := _fused(study, choices):
+        policy = replace(policy, fuse=fuse)
+        tuned.append("weights")
     if choices.floor_alpha is not None and floor_refusal(study, system) is None:
         score = floor_choice(study, system, choices.floor_alpha).score
         if score > -math.inf:
             policy = replace(policy, floor=score)
             tuned.append("floor")
     return policy, tuple(tuned)
+
+
+def _fused(study: Study, choices: Choices, without: Flags | None = None) -> Fuse | None:
+    """Return the fusion of the chosen systems; None if the reranker is the best without it.
+
+    without: (n,) the queries of `weights` that are held out; None for none.
+    """
+    if choices.system not in choices.weights:
+        return None
+    try:
+        found = weights(study, choices.weights)
+    except RankdashError:
+        return None
+    own = choices.weights.index(choices.system)
+    # Any other single system would be another reranker.
+    places = [
+        place
+        for place, each in enumerate(found.variants)
+        if each.fusion is not None or each.fused == (own,)
+    ]
+    values = found.values[:, places]
+    best = found.variants[places[best_of(values if without is None else values[~without])]]
+    if best.fusion is None:
+        return None
+    return Fuse(tuple(choices.weights[place] for place in best.fused), best.fusion)
 
 
 def _without_fold(
@@ -244,6 +318,12 @@ def _without_fold(
         thresholds = rules.curve["threshold"].to_numpy()[best].tolist()
         pairs = zip(policies, thresholds, strict=True)
         policies = [replace(each, skip_at=threshold) for each, threshold in pairs]
+    if "weights" in tuned:
+        ids = weights(study, choices.weights).query_ids
+        held = np.asarray(folds.reindex(ids))
+        for each in range(count):
+            fuse = _fused(study, choices, held == each)
+            policies[each] = replace(policies[each], fuse=fuse)
     if "floor" in tuned and choices.floor_alpha is not None:
         found = floor(study, system)
         other = np.asarray(folds.reindex(found.query_ids))
@@ -265,7 +345,9 @@ def _expected(study: Study, choices: Choices, timed: Key) -> Expected | None:
     policy, tuned = policy_of(study, choices)
     rows = outcomes(policy, study)
     if tuned and len(rows):
-        drawn = folds_of(len(rows), study.statistics.seed)
+        texts = study.dataset.query_text().reindex(rows.index).tolist()
+        groups = near_duplicates(texts) if any(texts) else np.arange(len(rows))
+        drawn = folds_by_group(groups, study.statistics.seed)
         folds = pd.Series(drawn, index=rows.index)
         others = _without_fold(study, choices, policy, tuned, folds)
         values = np.stack([outcomes(each, study)["value"] for each in others], axis=1)
@@ -316,8 +398,13 @@ def prices(study: Study, found: Expected) -> tuple[float, float] | None:
     policy, system_bill = found.policy, bill(study, found.policy.system)
     if system_bill is None or system_bill.unset or system_bill.per_thousand is None:
         return None
+    others = [bill(study, each) for each in _rerankers(policy)[1:]]
+    if any(each is None or each.unset or each.per_thousand is None for each in others):
+        return None
+    beside = sum(each.per_thousand or 0.0 for each in others if each is not None)
     share = 1 - found.skipped
     reranked = replace(system_bill, traffic=system_bill.traffic and system_bill.traffic * share)
     documents = float(system_bill.load.load.documents)
     depth = documents if policy.depth is None else min(policy.depth, documents)
-    return reranked.at(depth) * share if share else 0.0, system_bill.per_thousand
+    price = (reranked.at(depth) + beside) * share if share else 0.0
+    return price, system_bill.per_thousand

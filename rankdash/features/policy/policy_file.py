@@ -8,16 +8,17 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.files import guarded
+from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.policy.floor import fingerprint
-from rankdash.features.policy.policy import Choices, Estimate, Expected, Policy
+from rankdash.features.policy.policy import Choices, Estimate, Expected, Fuse, Policy
 
 VERSION = 1
 """The version of the format, as the value of the key "policy"."""
@@ -39,9 +40,17 @@ class _Floor(msgspec.Struct, forbid_unknown_fields=True):
     alpha: float | None = None
 
 
+class _Fuse(msgspec.Struct, forbid_unknown_fields=True):
+    method: Literal["rrf", "minmax", "z"]
+    weights: Annotated[dict[str, Positive], msgspec.Meta(min_length=2)]
+    k: Positive = 60.0
+    tuned_on: str = ""
+
+
 class _Step(msgspec.Struct, forbid_unknown_fields=True):
     skip_if: dict[str, float] | None = None
     rerank: _Rerank | None = None
+    fuse: _Fuse | None = None
     floor: _Floor | None = None
 
 
@@ -66,6 +75,16 @@ def document(
         "deadline_ms": policy.deadline_ms,
     }
     steps.append({"rerank": _known(rerank)})
+    if policy.fuse is not None:
+        how = policy.fuse.how
+        named = zip(policy.fuse.systems, how.weights, strict=True)
+        fuse = {
+            "method": how.method,
+            "k": how.k if how.method == "rrf" else None,
+            "weights": {study.name(each): weight for each, weight in named},
+            "tuned_on": "these queries, 5-fold",
+        }
+        steps.append({"fuse": _known(fuse)})
     if policy.floor is not None:
         steps.append({"floor": {"score": policy.floor, "alpha": choices.floor_alpha}})
     effect = {
@@ -132,18 +151,35 @@ def read(path: str | os.PathLike[str], study: Study) -> Policy:
             raise ValueError("no step has the key `rerank` - at `$.steps`")
         rank, at = _margin(steps.get("skip_if", {}))
     rerank: _Rerank = steps["rerank"]
-    system = next((each for each in study.systems if study.name(each) == rerank.system), None)
+    fused: _Fuse | None = steps.get("fuse")
+    shown: _Floor | None = steps.get("floor")
+    fuse = None
+    if fused is not None:
+        systems = tuple(_system(study, name, file) for name in fused.weights)
+        fuse = Fuse(systems, Fusion(fused.method, tuple(fused.weights.values()), fused.k))
+    return Policy(
+        _system(study, rerank.system, file),
+        rerank.depth,
+        rerank.deadline_ms,
+        rank,
+        at,
+        fuse,
+        None if shown is None else shown.score,
+    )
+
+
+def _system(study: Study, name: str, file: str) -> str:
+    """Return the id of the system that a file names."""
+    system = next((each for each in study.systems if study.name(each) == name), None)
     if system is None:
         raise DataError(
-            "The policy reranks with {system!r}, and these data have no system of this name.",
+            "The policy uses {system!r}, and these data have no system of this name.",
             remedy="Possible: {systems}.",
             file=file,
-            system=rerank.system,
+            system=name,
             systems=", ".join(each.name for each in study.systems.values()),
         )
-    shown: _Floor | None = steps.get("floor")
-    lowest = None if shown is None else shown.score
-    return Policy(system, rerank.depth, rerank.deadline_ms, rank, at, lowest)
+    return system
 
 
 def _margin(skip: Mapping[str, float]) -> tuple[int, float | None]:
@@ -162,14 +198,19 @@ def _margin(skip: Mapping[str, float]) -> tuple[int, float | None]:
 
 def code(policy: Policy) -> str:
     """Return Python that applies the file: only its steps, without other packages."""
+    method = "" if policy.fuse is None else policy.fuse.how.method
     lines = [
         "import json",
+        *(["import math"] if method in ("minmax", "z") or policy.floor is not None else []),
+        *(["from statistics import pstdev"] if method == "z" else []),
         "",
         'with open("policy.json", encoding="utf-8") as file:',
-        '    policy = json.load(file)["steps"]',
-        "steps = {name: step for each in policy for name, step in each.items()}",
+        "    policy = json.load(file)",
+        'steps = {name: step for each in policy["steps"] for name, step in each.items()}',
         "",
-        "def search(query, first, rerank):",
+        "def search(query, first, rerank, others={}):"
+        if policy.fuse
+        else "def search(query, first, rerank):",
         "    # first: (document, score) of the first stage, best first. rerank: your reranker,",
         "    # which returns {document: score}, or None after deadline_ms.",
         "    documents = [document for document, score in first]",
@@ -191,12 +232,37 @@ def code(policy: Policy) -> str:
     ]
     if policy.deadline_ms is not None:
         lines += ["    if scored is None:", "        return documents"]
-    if policy.floor is None:
-        lines += ["    return sorted(scored, key=scored.get, reverse=True) + documents[depth:]"]
-    else:
+    lines += ["    order = sorted(scored, key=scored.get, reverse=True) + documents[depth:]"]
+    if policy.fuse is not None:
+        lines += _fusion_code(policy.fuse.how)
+    if policy.floor is not None:
         lines += [
             '    lowest = steps["floor"]["score"]',
-            "    shown = [document for document in scored if scored[document] >= lowest]",
-            "    return sorted(shown, key=scored.get, reverse=True)",
+            "    order = [each for each in order if scored.get(each, -math.inf) >= lowest]",
         ]
+    lines += ["    return order"]
     return "\n".join(lines)
+
+
+def _fusion_code(how: Fusion) -> list[str]:
+    """Return the lines that fuse `order` with the other systems."""
+    lines = [
+        "    # others: {system: (its documents, best first, {document: score})}",
+        '    fuse, points, lists = steps["fuse"], {}, dict(others)',
+        '    lists[policy["first_stage"]] = documents, dict(first)',
+        '    lists[steps["rerank"]["system"]] = order, scored',
+        '    for name, weight in fuse["weights"].items():',
+        "        ranked, scores = lists[name]",
+    ]
+    if how.method == "rrf":
+        value = '1 / (fuse["k"] + rank)'
+    else:
+        value = "(scores.get(document, low) - low) / unit"
+        spread = "pstdev(scores.values())" if how.method == "z" else "max(scores.values()) - low"
+        lines += ["        low = min(scores.values())", f"        unit = ({spread}) or math.inf"]
+    return [
+        *lines,
+        "        for rank, document in enumerate(ranked, start=1):",
+        f"            points[document] = points.get(document, 0) + weight * {value}",
+        "    order = sorted(points, key=lambda each: round(points[each], 12), reverse=True)",
+    ]

@@ -47,13 +47,16 @@ def steps(choices: Choices, policy: Policy) -> dict[str, str]:
         "deadline": none
         if policy.deadline_ms is None
         else _("{ms} ms", ms=brief(policy.deadline_ms)),
+        "weights": _missing(choices.weights or None)
+        if policy.fuse is None
+        else enumerated([number(each, 2) for each in policy.fuse.how.weights]),
         "floor": _missing(choices.floor_alpha)
         if policy.floor is None
         else _("score of at least {score}", score=number(policy.floor)),
     }
 
 
-def _missing(choice: float | None) -> str:
+def _missing(choice: object) -> str:
     return _("not chosen") if choice is None else _("not possible")
 
 
