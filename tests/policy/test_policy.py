@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 from rankdash.core.base.errors import DataError
+from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import evaluate, judge
 from rankdash.core.rerankers.fusion import Fusion
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study.costs import depth_values
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
@@ -19,6 +21,8 @@ from rankdash.features.policy.policy import Choices, Fuse, Policy, apply, expect
 from rankdash.features.policy.policy_file import code, document, read, written
 from rankdash.features.policy.skipping import margins
 from tests.approved import table
+from tests.study.builders import study_on
+from tests.ui.parts import dataset_of
 
 EVERY = {
     "nothing": {},
@@ -161,3 +165,38 @@ def test_what_is_wrong_in_a_file_is_named(study, tmp_path, approved):
         read(tmp_path / "other.json", study)
     found["no file"] = str(error.value).replace(str(tmp_path), "FOLDER")
     approved("exports/policy_errors", table(found))
+
+
+def of_chance(seed: int, queries: int = 40, docs: int = 6) -> Study:
+    """Return a study whose first stage and reranker order the documents at random."""
+    rng = np.random.default_rng(seed)
+    ids = [f"q{q}" for q in range(queries)]
+    names = [f"d{d}" for d in range(docs)]
+    rows = [f"{query},words of {query},{name},text {name},{int(name == 'd0')},{rng.random():.6f}"
+            for query in ids for name in names]  # fmt: skip
+    data = dataset_of("query_id,query,doc_id,document,label,score\n" + "\n".join(rows))
+    lists = [(query, rng.permutation(names).tolist(), np.sort(rng.random(docs))[::-1].tolist())
+             for query in ids]  # fmt: skip
+    run = run_from_ranking("run", data.id, Ranking.from_lists(lists), "run")
+    return study_on(data, run, others=(), cutoff=3)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [{"weights": True}, {"skip_loss": 0.3}, {"weights": True, "skip_loss": 0.3}],
+    ids=["weights", "skip", "both"],
+)
+def test_a_gain_by_chance_is_not_expected_on_new_queries(choice):
+    """In-sample, steps that are chosen on random rankings raise the mean."""
+    in_sample, held_out = [], []
+    for seed in range(8):
+        study = of_chance(seed)
+        [system] = study.challengers
+        systems = (FIRST_STAGE, system) if "weights" in choice else ()
+        choices = Choices(system, **(choice | {"weights": systems}))
+        found = expected(study, choices)
+        rows = outcomes(found.policy, study)
+        in_sample.append(float((rows["value"] - rows["full"]).mean()))
+        held_out.append(found.over_full.mean)
+    assert np.mean(in_sample) - np.mean(held_out) > 0.01
+    assert abs(np.mean(held_out)) < 0.04

@@ -11,6 +11,7 @@ from rankdash.features.policy import page_policy
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, said, unlike
 from tests.ui.policy.test_depth_and_skip import SURE, UNPROVEN, decided, failed, incomplete, priced
+from tests.ui.test_pages import open_page
 
 PRICED = replace(SURE, money=priced(SURE.run(SURE.challengers[0]), 2.0))
 SKIPPED = {"policy_skip": "yes", "loss": "0.01"}
@@ -39,3 +40,10 @@ def test_what_a_policy_brings_and_costs(approved, language):
         for name, (study, given) in CASES.items()
     }
     approved(f"ui/policy.{language}", table(cases))
+
+
+def test_old_links_to_depth_and_skipping_open(app, stored):
+    """Depth was a part of Cost & ROI, and skipping had a price on Rank shifts."""
+    open_page(app, "cost", part="depth")
+    assert [each.value for each in app.radio if each.key == "address.part"] == ["swings"]
+    open_page(app, "rank_shifts", paid="2", margin="edge", loss="0.05")
