@@ -2,24 +2,40 @@
 
 import json
 import shutil
+import subprocess
 
 import pytest
 
-from tests.rerankers.test_retrieval import BY_MEANING
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers import retrieval
 from tests.sets import SAMPLE
+
+
+class First:
+    """A bi-encoder that retrieves the first documents of the corpus."""
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    def prepare(self, corpus):
+        pass
+
+    def retrieve(self, queries, documents, depth):
+        docs = list(documents)[:depth]
+        scores = [-float(rank) for rank in range(len(docs))]
+        return Ranking.from_lists((query, docs, scores) for query in queries)
 
 
 @pytest.fixture
 def by_meaning(monkeypatch):
-    """Retrieve by vectors without a model: the first documents of the sample."""
-    from rankdash.core.rerankers import retrieval
+    """Retrieve by vectors in this process, without a model."""
 
-    def apart(queries, documents, depth, model):
-        docs = list(documents.index[:depth])
-        ranks = [float(-rank) for rank in range(len(docs))]
-        return type(BY_MEANING).from_lists((query, docs, ranks) for query in queries.index)
+    def run(command, **how):
+        return subprocess.CompletedProcess(command, retrieval.main(command[3:]))
 
-    monkeypatch.setattr(retrieval, "_apart", apart)
+    monkeypatch.setattr(retrieval, "require_packages", lambda: None)
+    monkeypatch.setattr(retrieval.bi_encoder, "BiEncoder", First)
+    monkeypatch.setattr(retrieval.subprocess, "run", run)
 
 
 def lists_of(file):

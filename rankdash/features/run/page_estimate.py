@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import duration, ngettext, number
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
+from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import SHIPPED_WITH
 from rankdash.core.rerankers import Request, RerankerKind, defaults
 from rankdash.core.rerankers.neural import packaged
@@ -36,12 +37,14 @@ Settings = Mapping[str, str | int | float | bool]
 
 @dataclass(frozen=True)
 class FormPlan:
-    """The size of a run. depth None: all candidates. sample None: all queries."""
+    """The size of a run. depth None: all candidates. sample None: all queries. source: the id of
+    the retrieval with the candidates; None for the first stage."""
 
     depth: int | None
     sample: int | None
     queries: int
     pairs: int
+    source: str | None = None
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,20 @@ class Wish:
     plan: FormPlan
 
 
+def with_source(dataset_id: str, source: str | None) -> Dataset:
+    """Return the data set with the candidates of a retrieval; None for the first stage."""
+    data = stored.dataset(dataset_id)
+    if source is None:
+        return data
+    run = stored.run(source)
+    return data.with_candidates(run.ranking, run.name)
+
+
 def say(
-    dataset_id: str, kind: RerankerKind, runs: Sequence[tuple[Settings, int | None]], queries: int
+    dataset_id: str,
+    kind: RerankerKind,
+    runs: Sequence[tuple[Settings, int | None]],
+    plan: FormPlan,
 ) -> None:
     """Draw the estimate of calls and cost, if this kind calls a service and the settings are valid.
 
@@ -71,7 +86,8 @@ def say(
     except RankdashError:
         # The form shows what is wrong with the settings.
         return
-    each = [cost(dataset_id, kind, settings, depth, queries) for settings, depth in runs]
+    plans = [(settings, replace(plan, depth=depth)) for settings, depth in runs]
+    each = [cost(dataset_id, kind, settings, run) for settings, run in plans]
     known = [estimate for estimate in each if estimate is not None]
     if not known or len(known) < len(each):
         return
@@ -80,29 +96,27 @@ def say(
 
 
 def cost(
-    dataset_id: str, kind: RerankerKind, settings: Settings, depth: int | None, queries: int
+    dataset_id: str, kind: RerankerKind, settings: Settings, plan: FormPlan
 ) -> Estimate | None:
     """Return the estimate of a run; None if its kind calls no service, or for invalid settings."""
     if kind.estimate is None:
         return None
     try:
         return cache(
-            ("estimate", dataset_id, kind.name, tuple(settings.items()), depth, queries),
-            partial(_estimate, dataset_id, kind, settings, depth, queries),
+            ("estimate", dataset_id, kind.name, tuple(settings.items()), plan),
+            partial(_estimate, dataset_id, kind, settings, plan),
         )
     except RankdashError:
         return None
 
 
-def _estimate(
-    dataset_id: str, kind: RerankerKind, settings: Settings, depth: int | None, queries: int
-) -> Estimate:
-    data = stored.dataset(dataset_id)
+def _estimate(dataset_id: str, kind: RerankerKind, settings: Settings, plan: FormPlan) -> Estimate:
+    data, queries = with_source(dataset_id, plan.source), plan.queries
     sampled = sample_queries(data, min(_LOOKED_AT, max(queries, 1)), _SEED)
     texts, query_texts = data.document_text(), data.query_text()
     requests = []
     for query in sampled:
-        docs = data.candidates.documents_of(query)[0][:depth]
+        docs = data.candidates.documents_of(query)[0][: plan.depth]
         requests.append(Request(query, query_texts[query], docs, list(texts.loc[docs])))
     if kind.estimate is None or not requests:
         return Estimate(0, 0.0)
@@ -171,7 +185,7 @@ def _queries_in_words(dataset_id: str, plan: FormPlan) -> str:
 def _expected_seconds(dataset_id: str, wishes: Sequence[Wish]) -> float | None:
     """Return the expected time of packaged models, from the lengths of the texts; None if another
     model is chosen."""
-    work = _workload(dataset_id)
+    work = _workload(dataset_id, wishes[0].plan.source)
     estimates = [
         work.seconds(wish.kind.name, wish.plan.queries, wish.plan.depth)
         if packaged.in_use(str(wish.variant.settings.get("model", "")))
@@ -183,9 +197,10 @@ def _expected_seconds(dataset_id: str, wishes: Sequence[Wish]) -> float | None:
     return 10.0 * math.ceil(sum(values) / 10.0) if len(values) == len(estimates) else None
 
 
-def _workload(dataset_id: str) -> defaults.Workload:
+def _workload(dataset_id: str, source: str | None) -> defaults.Workload:
     base = stored.stored(dataset_id)
-    return cache(("workload", base), lambda: defaults.Workload.of(stored.dataset(base)))
+    data = partial(with_source, base, source)
+    return cache(("workload", base, source), lambda: defaults.Workload.of(data()))
 
 
 def calls_out(kind: RerankerKind, settings: Settings) -> bool:

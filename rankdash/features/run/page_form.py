@@ -38,7 +38,7 @@ from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import JobRequest, Timing
 from rankdash.core.runs.on_ray.cluster import Actors
 from rankdash.core.runs.plan import DEPTH, Variant
-from rankdash.features.run import page_estimate, page_jobs, page_stop
+from rankdash.features.run import page_estimate, page_jobs, page_retrieve, page_stop
 from rankdash.features.run.page_estimate import FormPlan, Wish
 from rankdash.features.run.page_stop import Stopping
 from rankdash.features.run.page_variants import draw_variants, variant_words
@@ -74,7 +74,8 @@ def draw(dataset_id: str) -> None:
     )
     if lacking and any(offered[name].models for name in chosen):
         st.warning(markdown_safe(error_text(lacking), 500), icon=":material/extension_off:")
-    plan = _plan(dataset_id, preselected, chosen)
+    source = page_retrieve.choose_source(dataset_id)
+    plan = _plan(dataset_id, preselected, chosen, source)
     settings, key_fields, requested = {}, {}, {}
     for name in chosen:
         with st.expander(_p("reranker", offered[name].title), expanded=len(chosen) == 1):
@@ -106,14 +107,15 @@ def draw(dataset_id: str) -> None:
         page_estimate.latency_seconds(chosen, settings),
     )
     actors = page_jobs.draw_cluster()
-    without_text = _without_text(dataset_id)
+    # A retrieval contains only documents with a text.
+    without_text: WithoutText = "exclude" if source else _without_text(dataset_id)
     wishes = [
         Wish(offered[name], variant, key_fields[name].keys, _plan_of(dataset_id, plan, variant))
         for name in chosen
         for variant in requested[name]
     ]
     stopping = page_stop.choose(dataset_id, wishes)
-    fused = st.checkbox(
+    fused = source is None and st.checkbox(
         _("Also fuse each run with the first stage (RRF)"),
         preselected.fused,
         key=f"run.fused.{preselected.fused}",
@@ -126,7 +128,7 @@ def draw(dataset_id: str) -> None:
     page_estimate.say_total(dataset_id, wishes)
     for name in chosen:
         runs = [(variant.settings, variant.depth) for variant in requested[name]]
-        page_estimate.say(dataset_id, offered[name], runs, plan.queries)
+        page_estimate.say(dataset_id, offered[name], runs, plan)
     label = ngettext("Start {n} run", "Start {n} runs", len(wishes) * (2 if fused else 1))
     if st.button(
         label,
@@ -212,8 +214,10 @@ def _preselection(dataset_id: str) -> defaults.Preselection:
     return cache(("preselection", base), lambda: defaults.preselection(stored.dataset(base), share))
 
 
-def _plan(dataset_id: str, preselected: defaults.Preselection, chosen: Sequence[str]) -> FormPlan:
-    counts = _counts(dataset_id)
+def _plan(
+    dataset_id: str, preselected: defaults.Preselection, chosen: Sequence[str], source: str | None
+) -> FormPlan:
+    counts = _counts(dataset_id, source)
     deepest, queries = int(counts.max(initial=1)), len(counts)
     # A sample is for the preselected models only: BM25 reads all queries immediately.
     sampled = preselected.queries < queries and not {*preselected.rerankers}.isdisjoint(chosen)
@@ -223,7 +227,7 @@ def _plan(dataset_id: str, preselected: defaults.Preselection, chosen: Sequence[
         1,
         max(deepest, 2),
         deepest,
-        key=f"run.depth.{dataset_id}",
+        key=f"run.depth.{source or dataset_id}",
         persist_state="session",
         help=_("The other candidates follow below the reranked ones in first-stage order."),
     )
@@ -259,6 +263,7 @@ def _plan(dataset_id: str, preselected: defaults.Preselection, chosen: Sequence[
         sample=sample if sample < queries else None,
         queries=min(sample, queries),
         pairs=round(float(np.minimum(counts, depth).sum()) * min(share, 1.0)),
+        source=source,
     )
 
 
@@ -266,15 +271,18 @@ def _plan_of(dataset_id: str, plan: FormPlan, variant: Variant) -> FormPlan:
     """Return the plan of a variant, which may have a different depth."""
     if variant.depth == plan.depth:
         return plan
-    counts = _counts(dataset_id)
+    counts = _counts(dataset_id, plan.source)
     share = plan.queries / max(len(counts), 1)
     pairs = round(float(np.minimum(counts, variant.depth or counts).sum()) * share)
     return replace(plan, depth=variant.depth, pairs=pairs)
 
 
-def _counts(dataset_id: str) -> npt.NDArray[np.int64]:
-    """Return the number of candidates of each query, (queries,)."""
-    return np.diff(stored.dataset(dataset_id).candidates.offsets)
+def _counts(dataset_id: str, source: str | None) -> npt.NDArray[np.int64]:
+    """Return the number of candidates of each query of the first stage, (queries,)."""
+    first = stored.dataset(dataset_id).candidates
+    ranking = first if source is None else stored.run(source).ranking
+    counts = np.append(np.diff(ranking.offsets), 0)
+    return counts[[ranking.positions.get(query, -1) for query in first.query_ids]]
 
 
 def _timed(kind: RerankerKind, settings: Settings, plan: FormPlan, latency: str) -> int:
@@ -350,6 +358,7 @@ def _start(
                     else actors,
                     fused=_("{name} + first stage (RRF)", name=name) if fused else None,
                     stop=page_stop.rule(dataset_id, wish, stopping),
+                    candidates=wish.plan.source,
                 ),
                 job_id,
             )
@@ -417,6 +426,8 @@ def run_name(dataset_id: str, wish: Wish) -> str:
     if plan.depth is not None and all(name != DEPTH for name, _value in wish.variant.differs):
         parts.append(_("top {n}", n=plan.depth))
     parts += variant_words(kind, wish.variant)
+    if plan.source is not None:
+        parts.append(_("candidates of {name}", name=stored.run(plan.source).name))
     if plan.sample is not None:
         parts.append(ngettext("{n} query", "{n} queries", plan.sample))
     name = " · ".join(parts)

@@ -23,6 +23,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
+from rankdash.core.data.ranking import RETRIEVAL
 from rankdash.core.rerankers import get
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import LIVE, JobRow
@@ -226,13 +227,15 @@ def _offer_resume(
 ) -> None:
     """Offer to resume stopped jobs of one reranker. If the reranker is unavailable, for example
     without its plugin, show the error; the jobs can only be removed."""
-    try:
-        kind = get(rows[0].reranker)
-    except RankdashError as error:
-        text.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
-        return
-    with text:
-        key_field = settings_form.draw_key_field(kind, rows[0].settings, key, fixed=True)
+    key_field = settings_form.Found()
+    if rows[0].reranker != RETRIEVAL:
+        try:
+            kind = get(rows[0].reranker)
+        except RankdashError as error:
+            text.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
+            return
+        with text:
+            key_field = settings_form.draw_key_field(kind, rows[0].settings, key, fixed=True)
     if action.button(_p("button", "Resume"), key=f"resume.{key}", icon=":material/resume:"):
         if key_field.missing:
             text.error(key_field.missing, icon=":material/key_off:")
@@ -272,6 +275,9 @@ def _remove(rows: Sequence[JobRow]) -> None:
 def _state(row: JobRow) -> str:
     if row.cancelling:
         return _("cancelling after the current batch")
+    if row.state == "running" and row.reranker == RETRIEVAL:
+        since = duration(_seconds_since(row.started))
+        return f"{_('retrieving from all documents')} · {since}"
     if row.state == "running":
         preparing = {
             "loading": _("loading the model"),

@@ -32,8 +32,10 @@ def choose(dataset_id: str, wishes: Sequence[Wish]) -> Stopping:
     conclusive.
 
     Returns "never" without drawing it if a run has too few labelled queries for a conclusive
-    result, or if the labels are a sample.
+    result, if the labels are a sample, or if the candidates are not the first stage's.
     """
+    if any(wish.plan.source is not None for wish in wishes):
+        return "never"
     labelled = stored.dataset(stored.stored(dataset_id)).labelled_queries
     fewest = min([labelled, *(wish.plan.queries for wish in wishes)])
     if fewest < FEWEST_SCORED or plan.sampled(dataset_id) is not None:
@@ -70,9 +72,7 @@ def rule(dataset_id: str, wish: Wish, chosen: Stopping) -> StopRule | None:
         level=settings_form.statistics(0).level,
         by_itself=chosen == "itself",
     )
-    cost = page_estimate.cost(
-        dataset_id, wish.kind, wish.variant.settings, wish.plan.depth, wish.plan.queries
-    )
+    cost = page_estimate.cost(dataset_id, wish.kind, wish.variant.settings, wish.plan)
     return rules if cost is None else replace(rules, dollars=cost.dollars)
 
 

@@ -12,10 +12,11 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import moment, ngettext, number, percent, refused_text
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import Measured
-from rankdash.core.data.ranking import SHIPPED_WITH
+from rankdash.core.data.ranking import RETRIEVAL, SHIPPED_WITH
 from rankdash.core.rerankers import kinds
 from rankdash.core.runs.combining import KIND as COMBINED
 from rankdash.core.runs.results import usage
+from rankdash.core.runs.retrieving import RETRIEVAL_SETTINGS
 from rankdash.core.study import history
 from rankdash.core.study.study import Study
 from rankdash.core.workspace import RunRow
@@ -89,13 +90,16 @@ def reranker_title(name: str) -> str:
     plugin."""
     if name == COMBINED:
         return _("Fused runs")
+    if name == RETRIEVAL:
+        return _p("reranker", "Retrieval")
     title = next((kind.title for kind in kinds() if kind.name == name), None)
     return name if title is None else _p("reranker", title)
 
 
 def setting_titles(reranker: str) -> dict[str, str]:
     """Return setting → its title in the form."""
-    settings = next((kind.settings for kind in kinds() if kind.name == reranker), ())
+    own = {RETRIEVAL: RETRIEVAL_SETTINGS}.get(reranker, ())
+    settings = next((kind.settings for kind in kinds() if kind.name == reranker), own)
     return {setting.name: _p("setting", setting.title) for setting in settings}
 
 

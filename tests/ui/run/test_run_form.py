@@ -152,7 +152,8 @@ def test_what_a_service_would_take(stored, approved):
     settings = {each.name: each.default for each in kind.settings} | {"price_tokens": 50.0}
     settings |= {"dialect": "voyage", "model": "m"}
     for depth, n in ((None, 4), (None, 100), (1, 4), (2, 4)):
-        app = part(page_estimate.say, stored, kind, [(settings, depth)], n)
+        plan = FormPlan(depth, None, n, 0)
+        app = part(page_estimate.say, stored, kind, [(settings, depth)], plan)
         found[f"depth {depth}, {n} queries"] = app.caption[0].value
     approved("pages/service_estimates.en", table(found))
 
