@@ -169,7 +169,8 @@ def outcomes(policy: Policy, study: Study) -> pd.DataFrame:
     skipped = gap >= (math.inf if policy.skip_at is None else policy.skip_at)
     late = (ms > (policy.deadline_ms or math.inf)) & ~skipped
     order = replace(policy, deadline_ms=None, skip_rank=1, skip_at=None)
-    reranked = _values(study, order).reindex(rows.index)
+    plain = order == Policy(policy.system)
+    reranked = rows["full"] if plain else _values(study, order).reindex(rows.index)
     value = reranked.where(~(skipped | late), rows["first"])
     if policy.deadline_ms is not None:
         value = value.where(ms.notna())
