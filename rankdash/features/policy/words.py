@@ -136,6 +136,13 @@ def basis(found: Expected) -> list[str]:
                 steps=enumerated([titles[each] for each in found.tuned]),
             )
         )
+    if "weights" in found.tuned:
+        sentences.append(
+            _(
+                "The intervals do not include the uncertainty of the choice of weights; the "
+                "interval in the section Fusion weights does."
+            )
+        )
     if found.policy.skip_at is not None:
         sentences.append(_("{share} of the queries skip reranking.", share=percent(found.skipped)))
     if found.policy.deadline_ms is not None:

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.policy import page_policy
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, said, unlike
@@ -23,6 +24,7 @@ CASES = {
     "a depth of a run without all candidates": (incomplete(SURE), {"policy_depth": "5"}),
     "a deadline": (SURE, {"deadline": "9"}),
     "a deadline, and no latency": (UNPROVEN, {"deadline": "9"}),
+    "tuned weights": (SURE, {"weights": [FIRST_STAGE, SURE.challengers[0]]}),
     "a floor that is refused": (decided(40), {"floor_alpha": "0.05"}),
     "every query failed": (failed(SURE), {}),
 }
