@@ -1,8 +1,6 @@
 """Check the certificate of a report without rankdash: python verify.py REPORT [VALUES]
 
-Written from docs/certificate.md; needs Python 3.11 and NumPy. It computes the numbers from the
-values of the queries in the certificate, or in VALUES (`rankdash verify --values`) if there are
-many, and compares all. Exit code 0: correct; 1: something differs, or cannot be checked.
+Written from docs/certificate.md; needs Python 3.11 and NumPy. Exit code 0: correct; 1: not.
 """
 
 import hashlib
@@ -32,12 +30,9 @@ def sha256(item):  # bytes, or content for canonical JSON
     return hashlib.sha256(item).hexdigest()
 
 
-def parse(text):
-    def single(pairs):
-        need(len(dict(pairs)) == len(pairs), "a key occurs twice")
-        return dict(pairs)
-
-    return json.loads(text, object_pairs_hook=single)
+def single(pairs):
+    need(len(dict(pairs)) == len(pairs), "a key occurs twice")
+    return dict(pairs)
 
 
 def t_tail(x, df):
@@ -73,8 +68,7 @@ class Numbers:
         self.content, self.data, self.s = content, data, content["statistics"]
         self.seed, self.draws = self.s["seed"], self.s["resamples"]
         need(self.draws <= 100_000, "too many resamples")
-        tests = {"sign-flip": self.sign_flip, "t": self.t_test, "wilcoxon": self.wilcoxon}
-        self.p = tests[self.s["test"]]
+        self.p = getattr(self, f"p_of_{self.s['test'].replace('-', '_')}")
 
     def blocks(self, rows, bits):
         for start in range(0, self.draws, 500):
@@ -88,8 +82,7 @@ class Numbers:
             places = np.random.default_rng(self.seed).integers(0, n, size=(self.draws, n))
             means = [k[places].sum(axis=1) / n]
         else:
-            below = np.cumsum([1 / math.factorial(i) for i in range(12)]) / math.e
-            edges = np.round(below * 65536)
+            edges = np.round(np.cumsum([1 / math.factorial(i) for i in range(12)]) / math.e * 65536)
             for draws, words in self.blocks(n, 16):
                 weights = np.searchsorted(edges, words.view("<u2")[:, :draws], side="right")
                 means.append(k @ weights / weights.sum(axis=0))
@@ -103,51 +96,45 @@ class Numbers:
         x = np.sort(values * sign)
         k, step, largest = whole(x)
         m, tie = float(cleaned(k.sum() / n * step, x, largest)), 1e-9 * largest
-        s2 = float(np.cumsum((x - m) ** 2)[-1])
-        s3 = float(np.cumsum((x - m) ** 2 * (x - m))[-1])
+        s2, s3 = (float(np.cumsum((x - m) ** power)[-1]) for power in (2, 3))
         if self.s["interval"] in ("t", "skew-t"):
             varies, r = s2 > tie**2, t_quantile((1 - level) / 2, n - 1)
             e = math.sqrt(s2 / (n - 1) / n) if varies else 0.0
             g = math.sqrt(n * (n - 1)) / (n - 2) * s3 / s2**1.5 if varies else 0.0
             ends = [m - e * r, m + e * r]
             if self.s["interval"] == "skew-t" and abs(g) >= 1e-9:
-                h = [3 / g * (np.cbrt(1 + g * (y - g / 6)) - 1) for y in (r, -r)]
-                ends[0] = min(ends[0], max(m - e * h[0], x[0]))
-                ends[1] = max(ends[1], min(m - e * h[1], x[-1]))
+                hall = [m - e * 3 / g * (np.cbrt(1 + g * (y - g / 6)) - 1) for y in (r, -r)]
+                ends = [min(ends[0], max(hall[0], x[0])), max(ends[1], min(hall[1], x[-1]))]
         else:
             means, shares = self.resampled(x), [(1 - level) / 2, 1 - (1 - level) / 2]
             if self.s["interval"] == "bca":
                 c = ((means < m - tie).sum() + (means <= m + tie).sum()) / 2
                 z = NORMAL.inv_cdf(min(max(c, 0.5), self.draws - 0.5) / self.draws)
                 a = s3 / (6 * s2**1.5) if s2 > 0 else 0.0
-                edges = [NORMAL.inv_cdf(each) + z for each in ((1 - level) / 2, (1 + level) / 2)]
+                edges = [NORMAL.inv_cdf(each) + z for each in shares]
                 shares = [NORMAL.cdf(z + w / max(1 - a * w, 1e-9)) for w in edges]
             ends = np.quantile(means, shares)
         return tuple(np.clip(np.sort(np.multiply(ends, sign)), *limits).tolist())
 
-    def sign_flip(self, d):
+    def p_of_sign_flip(self, d):
         k = whole(d)[0]
         sizes = np.sort(np.abs(k[k != 0]))[::-1]
         total, q = int(sizes.sum()), len(sizes)
         seen = abs(int(k.sum())) - 1e-9 * total
         if q <= int(math.log2(self.draws)) + 1:
-            sums = sizes[:1] if q else np.zeros(1)
-            for size in sizes[1:]:
-                sums = np.concatenate([sums + size, sums - size])
-            return float(np.mean(np.abs(sums) >= seen))
-        extreme = 0
-        for draws, words in self.blocks(q, 1):
-            bits = np.unpackbits(words.view(np.uint8), axis=1)[:, :draws]
-            extreme += int((np.abs(2 * (sizes @ bits) - total) >= seen).sum())
+            bits = np.arange(2 ** max(q - 1, 0)) >> np.arange(q)[:, None] & 1
+            return float(np.mean(np.abs(2 * (sizes @ bits) - total) >= seen))
+        flips = (np.unpackbits(w.view(np.uint8), axis=1)[:, :n] for n, w in self.blocks(q, 1))
+        extreme = sum(int((np.abs(2 * (sizes @ bits) - total) >= seen).sum()) for bits in flips)
         return (extreme + 1) / (self.draws + 1)
 
-    def t_test(self, d):
-        if not d.any():
-            return 1.0
-        error = np.std(d, ddof=1) / math.sqrt(len(d)) if np.ptp(d) > 1e-12 else 0.0
-        return 2 * t_tail(abs(float(d.mean() / error)), len(d) - 1) if error else 0.0
+    def p_of_t(self, d):
+        if np.ptp(d) <= 1e-12:
+            return float(not d.any())
+        error = np.std(d, ddof=1) / math.sqrt(len(d))
+        return 2 * t_tail(abs(float(d.mean() / error)), len(d) - 1)
 
-    def wilcoxon(self, d):
+    def p_of_wilcoxon(self, d):
         d = d[np.argsort(np.abs(d), kind="stable")]
         group = np.cumsum(np.diff(np.abs(d), prepend=0.0) > 1e-9 * np.abs(d).max())
         _, at, t = np.unique(group[group > 0], return_inverse=True, return_counts=True)
@@ -180,9 +167,8 @@ class Numbers:
         if low is None or low <= 0 <= high or row["p_corrected"] > 1 - level + 1e-12:
             strict = 1 - (1 - level) / (1 if s["correction"] == "none" else c)
             low, high = self.interval(d, change, max(2 * strict - 1, 0.5))
-            margin = s["equal_margin"]
-            met = margin is not None and low is not None and -margin < low and high < margin
-            return "equal" if met else "unproven"
+            margin = s["equal_margin"] or 0
+            return "equal" if low is not None and -margin < low and high < margin else "unproven"
         least = 0 if s["worthwhile"] is None else s["worthwhile"] * row["before"] - 1e-12
         return "worse" if high < 0 else "better" if row["delta"] >= least else "small"
 
@@ -200,7 +186,7 @@ class Numbers:
         up, down = int((d > band).sum()), int((d < -band).sum())
         row |= zip(COUNTS, (len(x), len(d), up, len(d) - up - down, down), strict=True)
         row["mean_low"], row["mean_high"] = self.interval(x, (low, high), level)
-        ends = self.interval(d, change, level) if at else (row["delta"], row["delta"])
+        ends = self.interval(d, change, level) if at else [row["delta"]] * 2
         row["delta_low"], row["delta_high"] = ends
         row["p"] = self.p(d) if at and len(d) >= 6 and metric["quality"] else None
         both[[*self.data["unanswered"][0], *self.data["unanswered"][at]]] = False
@@ -232,44 +218,58 @@ def printed(name, value):
 def correct(name, stored, value):
     if name == "verdict" or value is None:
         return stored == (value if name == "verdict" else [None, "–"])
-    number, text = stored
-    return abs(number - value) <= 1e-10 * max(1, abs(value)) and text == printed(name, number)
+    near = abs(stored[0] - value) <= 1e-10 * max(1, abs(value))
+    return near and stored[1] == printed(name, stored[0])
 
 
 def checks(report, values):
     if report.lstrip().startswith(b"{"):
-        document = parse(report)
+        document = json.loads(report, object_pairs_hook=single)
         content = document.pop("certificate")
     else:
         before, rest = report.split(START)
         text, end, after = rest.partition(b"</script>")
-        content, document = parse(text), before + START + end + after
+        content = json.loads(text, object_pairs_hook=single)
+        document = before + START + end + after
     intact = content.pop("sha256") == sha256(content) and content["certificate"] == 1
     need(intact, "the certificate was changed, or its version is not 1")
     need(content["document"] == sha256(document), "the report was changed")
-    data = content["data"] if values is None else parse(values)
+    data = content["data"] if values is None else json.loads(values, object_pairs_hook=single)
     need(data, "pass the values: rankdash verify REPORT … --values FILE")
     need(content["data_sha256"] == sha256(data), "the values were changed")
     names, numbers, rows = content["systems"], content["numbers"], Numbers(content, data).rows()
     stored = {(spec, at): row for spec in numbers for at, row in enumerate(numbers[spec])}
     need((content["metric"], 0) in rows, f"no numbers: {content['not_covered']} are not covered")
     need(stored.keys() == rows.keys(), "other rows of numbers than expected")
-    page, shown = (document.decode(), []) if isinstance(document, bytes) else ("", document)
-    shown = {(each["metric"], each["system"]): each for each in shown and shown["comparisons"]}
-    lines = [each.partition("</tr>")[0] for each in page.split("<tr><th scope=row>")[1:]]
-    texts = [[*map(html.unescape, re.split(r"<[^<>]*>", line))] for line in lines]
+    first, last = numbers[content["metric"]], ("too_few", "nothing_common", "no_values")
+    places = [(row["verdict"] in last, -(row["mean"][0] or 0)) for row in first]
+    board = [names[at] for at in sorted(range(len(names)), key=places.__getitem__)]
+    shown, texts = {}, {}
+    if isinstance(document, bytes):
+        lines = re.findall("<tr><th scope=row>(.*?)</tr>", document.decode(), re.DOTALL)
+        lines = [[*map(html.unescape, re.split("<[^<>]*>", each))] for each in lines]
+        texts = {next(filter(None, line)): line for line in lines}
+        need([*texts] in ([], board) and len(texts) == len(lines), "the leaderboard has other rows")
+    else:
+        pairs = [(each["metric"], each["system"]) for each in document["comparisons"]]
+        expected = [(spec, name) for spec in content["families"][0] for name in names]
+        need(sorted(pairs) == sorted(expected), "comparisons has a row twice, or other rows")
+        need(document["leaderboard"] == board, "the leaderboard is not in the order of the means")
+        settings = document["settings"] | content["conventions"] | content["statistics"]
+        need(document["settings"] == settings, "other settings than in the certificate")
+        shown = dict(zip(pairs, document["comparisons"], strict=True))
     for (spec, at), row in rows.items():
-        need(stored[spec, at].keys() == row.keys(), "other numbers than expected")
-        wrong = [key for key in row if not correct(key, stored[spec, at][key], row[key])]
-        beside = shown[spec, names[at]] if shown and spec in content["families"][0] else {}
-        for key in row.keys() & beside.keys():
-            own, given = stored[spec, at][key], beside[key]
-            same = own == given["kind"] if key == "verdict" else own[0] == given
-            wrong += [] if same else [key]
-        reasons = [f"{key}: computed {row[key]}" for key in wrong]
-        if texts and spec == content["metric"]:
-            reasons += missing(stored[spec, at], at, next(t for t in texts if names[at] in t))
-        yield f"{spec}, {names[at]}", reasons
+        own, beside = stored[spec, at], shown.get((spec, names[at]), {})
+        need(own.keys() == row.keys(), "other numbers than expected")
+        wrong = [key for key in row if not correct(key, own[key], row[key])]
+        bare = {key: own[key][0] for key in row if key != "verdict"}
+        if at:
+            d, before = bare["delta"], bare["before"]
+            bare["relative_delta"] = None if d is None or abs(d) >= 1e6 * before else d / before
+            need(not beside or beside["verdict"]["kind"] == own["verdict"], "another verdict")
+        wrong += [key for key in bare.keys() & beside.keys() if beside[key] != bare[key]]
+        lacking = missing(own, at, texts[names[at]]) if texts and spec == content["metric"] else []
+        yield f"{spec}, {names[at]}", [f"{key}: not {(row | bare)[key]}" for key in wrong] + lacking
 
 
 def missing(row, at, shown):  # on the leaderboard

@@ -52,6 +52,19 @@ def inputs(files, *rankings, times=True):
     return ("--qrels", QRELS, "--run", *named, *timings)
 
 
+def forged(report, old, new, *, every=True, new_hash=True):
+    """Return the report with another text, everywhere or where it occurs first."""
+    content, document = certificate.opened(report.read_bytes())
+    changed, count = re.subn(old.encode(), new.encode(), document, count=0 if every else 1)
+    assert count
+    if new_hash:
+        content |= {"document": certificate.sha256(changed)}
+        content = json.loads(resealed(json.dumps(content)))
+    start, end = certificate.EMPTY.split("><")
+    text = certificate.canonical(content).replace(b"<", b"\\u003c").decode()
+    return changed.replace(certificate.EMPTY.encode(), f"{start}>{text}<{end}".encode())
+
+
 def test_a_report_is_checked_against_its_files(run, files, report):
     found = run("verify", report, *inputs(files, "two", "one"))
     assert found.code == 0, found.out
@@ -77,21 +90,16 @@ def test_other_files_are_refused(run, files, report):
 
 @pytest.mark.parametrize("new_hash", [False, True])
 def test_a_changed_number_on_the_page_is_refused(run, files, report, new_hash):
-    content, document = certificate.opened(report.read_bytes())
-    shown = content["numbers"]["ndcg@10"][1]["delta"][1].encode()
-    forged = document.replace(shown, b"+0.999")
-    if new_hash:
-        content = json.loads(
-            resealed(json.dumps(content | {"document": certificate.sha256(forged)}))
-        )
-    start, end = certificate.EMPTY.split("><")
-    text = certificate.canonical(content).replace(b"<", b"\\u003c")
-    report.write_bytes(
-        forged.replace(certificate.EMPTY.encode(), f"{start}>{text.decode()}<{end}".encode())
-    )
+    content, _document = certificate.opened(report.read_bytes())
+    shown = content["numbers"]["ndcg@10"][1]["delta"][1]
+    report.write_bytes(forged(report, re.escape(shown), "+0.999", new_hash=new_hash))
     found = run("verify", report, *inputs(files, "one", "two"))
     assert found.code == 1
-    wanted = "the leaderboard lacks" if new_hash else "refused  hash of the report"
+    wanted = (
+        "refused  printed leaderboard: “+0.999”, computed"
+        if new_hash
+        else "refused  hash of the report"
+    )
     assert wanted in found.out
     assert by_docs(report.read_bytes(), files)
 
@@ -114,8 +122,78 @@ def test_the_json_of_compare_is_checked(run, files):
         file.write_text(json.dumps(document))
         checked = run("verify", file, *inputs(files, "one", times=False))
         assert checked.code == 1
-        assert ("refused  printed comparisons" in checked.out) == new_hash
+        assert ("refused  printed JSON" in checked.out) == new_hash
         assert by_docs(file.read_bytes(), files)
+
+
+def with_twin(rows):
+    return [{**rows[1], "delta": 0.3}, *rows]
+
+
+FORGERIES = {
+    "headline sentence": lambda d: d["headline"]["one"].update(sentence="one is better."),
+    "headline kind": lambda d: d["headline"]["one"].update(kind="better"),
+    "sentence of a row": lambda d: d["comparisons"][1]["verdict"].update(sentence="one wins"),
+    "order": lambda d: d["leaderboard"].reverse(),
+    "caveats": lambda d: d["caveats"].update(one=[]),
+    "relative change": lambda d: d["comparisons"][1].update(relative_delta=0.3),
+    "effect size": lambda d: d["comparisons"][1].update(effect_size=3.0),
+    "missing": lambda d: d["comparisons"][1].update(missing=7),
+    "excluded": lambda d: d["comparisons"][1].update(left_out={}),
+    "level": lambda d: d["settings"].update(level=0.99),
+    "twin": lambda d: d.update(comparisons=with_twin(d["comparisons"])),
+    "more": lambda d: d["comparisons"][1].update(more_queries=12),
+    "type": lambda d: d["comparisons"][1].update(paired=True),
+    "judge": lambda d: d.update(judge={"kind": "better"}),
+    "stopped": lambda d: d.update(stopped=["one"]),
+    "new field": lambda d: d.update(proof="one is better."),
+    "no field": lambda d: d.pop("caveats"),
+}
+BY_DOCS = ("order", "relative change", "level", "twin")
+
+
+def test_no_changed_field_of_the_json_is_accepted_even_with_new_hashes(run, files):
+    file, other = files / "c.json", files / "labels" / "qrels.tsv"
+    sides = ("--baseline", FIRST, "--challenger", files / "one.trec", files / "two.trec")
+    made = run("compare", "--qrels", QRELS, *sides, "-m", "ndcg@10,mrr@10", "--json").json
+    names = inputs(files, "two", "one", times=False)
+    other.parent.mkdir()
+    other.write_bytes(QRELS.read_bytes())
+    for kind, change in {"nothing": lambda _: None, **FORGERIES}.items():
+        document = json.loads(json.dumps(made))
+        change(document)
+        content = document.pop("certificate")
+        content["document"] = certificate.sha256(certificate.canonical(document))
+        document["certificate"] = json.loads(resealed(json.dumps(content)))
+        file.write_text(json.dumps(document))
+        found = run("verify", file, *names)
+        assert found.code == (kind != "nothing"), (kind, found.out)
+        assert ("refused  printed JSON" in found.out) == (kind != "nothing"), kind
+        assert bool(by_docs(file.read_bytes(), files)) >= (kind in BY_DOCS), kind
+    # In any order, and with the labels in another folder.
+    file.write_text(json.dumps(made))
+    order = (files / "two.trec", FIRST, files / "one.trec")
+    assert run("verify", file, "--qrels", other, "--run", *order).code == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "every"),
+    [
+        ("one is worse than initial", "one is better than initial", False),
+        ("<small>worse", "<small>better", False),
+        ("<span class=tag>worse", "<span class=tag>better", False),
+        (r"(\(95%: )-[0-9.]+", r"\g<1>-0.001", False),
+        ("<h4>Cost</h4>", "<p>one is better.</p><h4>Cost</h4>", True),
+        (r"<dd>\d+ · \d+ · \d+</dd>", "<dd>81 · 54 · 29</dd>", True),
+    ],
+)
+def test_no_changed_word_of_the_findings_is_accepted(run, files, report, old, new, every):
+    text = report.read_text("utf-8")
+    print(text[text.index("<section") :][:9000])
+    report.write_bytes(forged(report, old, new, every=every))
+    found = run("verify", report, *inputs(files, "one", "two"))
+    assert found.code == 1
+    assert "refused  printed" in found.out
 
 
 def test_many_values_are_in_a_file(run, files, monkeypatch):
@@ -186,7 +264,7 @@ def test_a_report_of_the_dashboard_is_checked_with_the_files_of_its_zip(run, tmp
     named = ("--qrels", trec / "qrels.txt", "--run", rankings[-1], *rankings[:-1])
     found = run("verify", made, *named, "--timings", lost)
     assert found.code == 0, found.out
-    assert "printed verdict on" in found.out
+    assert "ok       printed findings" in found.out
     assert not by_docs(made.read_bytes(), tmp_path)
 
 

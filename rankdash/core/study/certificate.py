@@ -74,11 +74,16 @@ _NUMBERS: Mapping[str, tuple[Callable[[float], str], str]] = {
 
 _VERDICT = "interval of the difference, corrected p, and the settings of the verdict"
 _NONE = "the file has no certificate"
-_ESTIMATES, _JUDGE = "estimates from sampled labels", "verdicts of the LLM judge"
+_ESTIMATES = "estimates from sampled labels"
+JUDGE = "without the file of its grades: verdicts of the LLM judge"
+"""An item of `not_covered`."""
 _STOPPED = "all numbers and verdicts, because a run was stopped by its result"
 _OTHERS = (
     "latency, price, return, and the sentences on risks, open points and the next step",
-    "numbers of queries that would prove a change",
+    "title, note, charts, and the sections on single queries, kinds of queries, reasons for "
+    "changes, latency, cost, data and versions",
+    "without the files: all words, numbers of queries that would prove a change, potential gains, "
+    "effect sizes, and means by cutoff",
 )
 
 
@@ -153,7 +158,7 @@ def certificate(study: Study) -> dict[str, Json] | None:
     data = query_values(study, specs)
     size = len(specs) * len(study.chosen) * len(data["queries"])
     measures = {spec: parse_measure(spec) for spec in specs}
-    judged = () if study.judge is None else (_JUDGE,)
+    judged = () if study.judge is None else (JUDGE,)
     with speaking("en"):
         numbers = {spec: [_row(study, system, spec) for system in study.chosen] for spec in specs}
     return {

@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from rankdash.core.base.i18n import number
 from rankdash.core.metrics import Measure
@@ -185,10 +186,21 @@ def _notes(study: Study, measure: Measure) -> Iterator[str]:
 
 
 def as_json(compared: Compared) -> Iterator[str]:
-    """Yield unrounded numbers, null if a number does not exist.
+    """Yield the JSON of `document_of` with its certificate, null if it cannot have one."""
+    document, content = document_of(compared), certificate(compared.study)
+    if content is not None:
+        content = seal(content, canonical(document))
+    # On one line: a certificate has many values.
+    text = json.dumps({**document, CERTIFICATE: None}, indent=2, allow_nan=False)
+    yield text.removesuffix("null\n}")
+    yield f"{json.dumps(content, allow_nan=False)}\n}}\n"
+
+
+def document_of(compared: Compared) -> dict[str, Any]:
+    """Return unrounded numbers for JSON, None if a number does not exist.
 
     Caveats belong to the first metric, which also orders the leaderboard. For sampled labels,
-    only the estimates are written.
+    it contains only the estimates.
     """
     study, comparison, names = compared.study, compared.comparison, compared.study.names
     estimated = only_estimates(study)
@@ -202,7 +214,7 @@ def as_json(compared: Compared) -> Iterator[str]:
             verdict = comparison.verdict(system, spec, names)
             entry["verdict"] = {"kind": verdict.kind, "sentence": verdict.sentence}
         rows.append(entry)
-    document = {
+    return {
         "settings": {
             **comparison.conventions.as_dict(),
             **comparison.settings.as_dict(),
@@ -226,13 +238,6 @@ def as_json(compared: Compared) -> Iterator[str]:
         "stopped": [names[system] for system in study.chosen if system in comparison.stopped],
         "comparisons": rows,
     }
-    content = certificate(study)
-    if content is not None:
-        content = seal(content, canonical(document))
-    # On one line: a certificate has many values.
-    text = json.dumps({**document, CERTIFICATE: None}, indent=2, allow_nan=False)
-    yield text.removesuffix("null\n}")
-    yield f"{json.dumps(content, allow_nan=False)}\n}}\n"
 
 
 def _headline(study: Study, system: str) -> dict[str, str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import html
 import json
-import math
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,10 @@ from rankdash.core.base.errors import DataError, SpecError
 from rankdash.core.base.files import guarded
 from rankdash.core.base.i18n import LANGUAGES, speaking
 from rankdash.core.base.rules import Conventions, StatisticsSettings
-from rankdash.core.base.text import html_safe
 from rankdash.core.study import certificate as certificates
 from rankdash.core.study.certificate import MOST_BYTES, Check
-from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
-from rankdash.core.words.verdicts import change_interval, interval, sentence
-from rankdash.features.report.decision import hit_counts
+from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.kit.commands.arguments import (
     DONE,
     INCOMPLETE,
@@ -35,17 +31,17 @@ from rankdash.kit.commands.arguments import (
     columns_of,
 )
 from rankdash.kit.commands.output import one_line, spare_the_input, target_of, write
-from rankdash.kit.commands.rankings import Files, Rules, Timings, study_of
+from rankdash.kit.commands.rankings import Files, Rules, Timings, names_of, study_of
 
 _REMEDY = "Use the file as `report` or `compare --json` wrote it."
-_ROW = "<tr><th scope=row>"
-_TAG = re.compile(r"<[^<>]*>")
+_MOST_NAMED = 5
 
 
 def add(parser: Parser) -> None:
     parser.description = (
         "Check a report: compute every number of its certificate again from the files, by the "
-        "rules in the certificate, and compare with the certificate and with the printed numbers. "
+        "rules in the certificate, and compare with the certificate, and with the printed numbers and "
+        "sentences. "
         "docs/certificate.md describes the certificate; docs/verify.py checks it without rankdash. "
         "Exit code 0: everything is correct. 1: something differs. 2: the check could not run."
     )
@@ -93,12 +89,12 @@ def _verify(arguments: argparse.Namespace) -> int:
     checks = [*certificates.seal_checks(content, document)]
     study = None
     if not any(each.reason for each in checks):
-        read = _read_files(arguments, _rules(arguments, *rules), content)
-        study, of_inputs = certificates.same_study(content, read)
+        study, of_inputs = _same_study(arguments, _rules(arguments, *rules), content, document)
         checks += of_inputs
     if study is not None:
         checks += certificates.number_checks(content, study)
-        checks += printed_checks(content, document.decode("utf-8", "replace"), study)
+        text = document.decode("utf-8", "replace")
+        checks += _printed_checks(content, text, study, arguments)
         if arguments.values is not None:
             specs = [spec for family in content["families"] for spec in family]
             values = certificates.query_values(study, specs)
@@ -131,21 +127,48 @@ def _rules(
     )
 
 
-def _read_files(arguments: argparse.Namespace, rules: Rules, content: Mapping[str, Any]) -> Study:
-    """Return the study of the files. No name in the certificate is a path that is opened."""
-    runs, baseline = list(arguments.run), None
+def _same_study(
+    arguments: argparse.Namespace, rules: Rules, content: Mapping[str, Any], document: bytes
+) -> tuple[Study | None, list[Check]]:
+    """Return `same_study` of the files. `compare` reads the baseline first, so that its output is
+    checked against files in this order."""
+    if arguments.qrels is not None and not arguments.run:
+        raise SpecError("--qrels also needs --run.")
+    timings: list[Timings | None] = [*map(Timings.read, arguments.timings)]
     if arguments.qrels is not None:
-        if not runs:
-            raise SpecError("--qrels also needs --run.")
-        baseline = runs.pop(0)
-    if len(arguments.timings) > len(runs):
+        timings = [None, *timings]
+    if len(timings) > max(1, len(arguments.run)):
         raise SpecError("There are more --timings than --run with timings.")
+    files = [*zip_longest(arguments.run, timings)]
+    read = _read_files(arguments, rules, content, files)
+    found = certificates.same_study(content, read)
+    study = found[0]
+    if study is None or not document.startswith(b"{") or study.baseline == FIRST_STAGE:
+        return found
+    first = names_of(arguments.run).get(read.name(study.baseline))
+    files.sort(key=lambda each: Path(each[0]) != first)
+    if arguments.qrels is None or files[0][1] is not None:
+        return found
+    return certificates.same_study(content, _read_files(arguments, rules, content, files))
+
+
+def _read_files(
+    arguments: argparse.Namespace,
+    rules: Rules,
+    content: Mapping[str, Any],
+    rankings: Sequence[tuple[str, Timings | None]],
+) -> Study:
+    """Return the study of the files. No name in the certificate is a path that is opened.
+
+    rankings: with timings; the first one is the first stage if there is no data set.
+    """
+    alone = arguments.qrels is not None
     files = Files(
         data=arguments.data or (),
         qrels=arguments.qrels,
-        baseline=baseline,
-        challengers=runs,
-        timings=[Timings.read(file) for file in arguments.timings],
+        baseline=rankings[0][0] if alone else None,
+        challengers=[run for run, _timings in rankings[alone:]],
+        timings=[timings for _run, timings in rankings[alone:]],
         first_stage=arguments.first_stage,
         retrieval=arguments.retrieval,
         retrieved=arguments.retrieved,
@@ -154,73 +177,61 @@ def _read_files(arguments: argparse.Namespace, rules: Rules, content: Mapping[st
     return study_of(files, rules, content["metric"], None, check=bool(arguments.data))
 
 
-def printed_checks(content: Mapping[str, Any], document: str, study: Study) -> Iterator[Check]:
-    """Yield the checks of the printed numbers against the certificate."""
+def _printed_checks(
+    content: Mapping[str, Any], document: str, study: Study, arguments: argparse.Namespace
+) -> Iterator[Check]:
+    """Yield the checks of what the document prints: it is made again from the files."""
+    if not content["families"]:
+        return
+    if study.judge is None and certificates.JUDGE in content["not_covered"]:
+        yield Check("verdicts of the LLM judge", "pass the file of its grades with --judge")
     if document.startswith("{"):
-        with guarded("", "The comparisons cannot be read: {reason}.", _REMEDY):
-            yield _json_check(content, json.loads(document))
+        again = _json_again(study, arguments)
+        yield Check("printed JSON", _difference(json.loads(document), again))
         return
-    lines = [each.partition("</tr>")[0] for each in document.split(_ROW)[1:]]
-    rows = [[*map(html.unescape, _TAG.split(each))] for each in lines]
-    if not rows or not content["numbers"]:
-        return
-    language = re.search(r'<html lang="([^"]*)">', document)
-    code = language[1] if language and language[1] in LANGUAGES else "en"
-    names = [*map(html.unescape, map(html_safe, content["systems"]))]
-    for at, (name, row) in enumerate(
-        zip(names, content["numbers"].get(content["metric"], []), strict=False)
-    ):
-        shown = next((each for each in rows if name in each), None)
-        with speaking(code):
-            expected = _texts(row, compared=at > 0)
-        missing = ["the system"] if shown is None else [e for e in expected if e not in shown]
-        reason = f"the leaderboard lacks {', '.join(missing)}" if missing else ""
-        yield Check(f"printed numbers of {name}", reason)
-    best = best_challenger(study)
-    if best is not None:
-        with speaking(code):
-            lacking = [each for each in _sentences(study, best) if html_safe(each) not in document]
-        reason = f"the report lacks: {' '.join(lacking)}" if lacking else ""
-        yield Check(f"printed verdict on {study.name(best)}", reason)
-
-
-def _texts(row: Mapping[str, Any], *, compared: bool) -> list[str]:
-    """Return the numbers of a row as the leaderboard prints them. compared: whether the system is
-    a challenger."""
-    texts = [f"{row['helped'][1]} / {row['hurt'][1]}"] if compared else []
-    for name, text in (("mean", interval), ("delta", change_interval))[: 1 + compared]:
-        ends = (row[f"{name}_{end}"][0] for end in ("low", "high"))
-        texts += [row[name][1], text(*(math.nan if each is None else each for each in ends))]
-    return [each for each in texts if each != "–"]
-
-
-def _sentences(study: Study, best: str) -> list[str]:
-    """Return the sentences of the decision that have numbers of the certificate."""
     # Loading all charts takes long.
-    from rankdash.features.report import report_sections, words
+    from rankdash.features.report.report_checks import section_checks
 
-    hits = hit_counts(study, best)
-    verdict = sentence(study.comparison.verdict(best, study.spec, study.names))
-    if hits is None or not study.measures_quality:
-        return [verdict]
-    return [verdict, words.hits(hits), report_sections.sureness(study, hits.change)]
+    language = re.search(r'<html lang="([^"]*)">', document)
+    with speaking(language[1] if language and language[1] in LANGUAGES else "en"):
+        yield from section_checks(document, study)
 
 
-def _json_check(content: Mapping[str, Any], document: Mapping[str, Any]) -> Check:
-    """Return the check of the rows of `compare --json`."""
-    rows = {(row["metric"], row["system"]): row for row in document["comparisons"]}
-    wrong = []
-    for spec in content["families"][0] if content["families"] else ():
-        for name, row in zip(content["systems"], content["numbers"][spec], strict=False):
-            shown = rows.get((spec, name), {})
-            wrong += [
-                f"{field} of {name} in {spec}"
-                for field, value in row.items()
-                if field != "verdict" and not certificates.close(shown.get(field), value[0])
-            ]
-            kind = shown.get("verdict", {"kind": "baseline"})["kind"]
-            wrong += [] if kind == row["verdict"] else [f"verdict on {name} in {spec}"]
-    return Check("printed comparisons", f"they differ: {', '.join(wrong)}" if wrong else "")
+def _json_again(study: Study, arguments: argparse.Namespace) -> Any:
+    """Return the JSON of `compare` without a certificate."""
+    from rankdash.features.overview.command_compare import Compared, document_of
+
+    compared = Compared("", arguments.conflict, arguments.worst_label, replace(study, check=None))
+    return json.loads(certificates.canonical(document_of(compared)))
+
+
+def _difference(stored: Any, computed: Any) -> str:
+    """Return the first differences of two JSON documents; "" if they are equal. The path of the
+    labels may differ."""
+    one, other = dict(_leaves(stored)), dict(_leaves(computed))
+    wrong = [
+        f"{'.'.join(map(str, path))} is {one.get(path)!r}, computed {other.get(path)!r}"
+        for path in {**other, **one}
+        if path != ("settings", "qrels")
+        and not (path in one and path in other and _same(one[path], other[path]))
+    ]
+    return "; ".join([*wrong[:_MOST_NAMED], *(["…"] if len(wrong) > _MOST_NAMED else [])])
+
+
+def _leaves(value: Any, *path: str | int) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield the path and the value of each item; a list or an object is an item without content."""
+    if isinstance(value, dict | list):
+        yield path, type(value)()
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(each, *path, key)
+    else:
+        yield path, value
+
+
+def _same(stored: Any, computed: Any) -> bool:
+    if all(type(each) in (int, float) for each in (stored, computed)):
+        return certificates.close(stored, computed)
+    return type(stored) is type(computed) and bool(stored == computed)
 
 
 def _text(content: Mapping[str, Any], checks: Sequence[Check], *, passed: bool) -> Iterator[str]:
