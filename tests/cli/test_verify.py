@@ -9,7 +9,7 @@ import pytest
 from rankdash.core.study import certificate
 from rankdash.features.report import report as reports
 from rankdash.features.report import report_zip
-from tests.cli.drawn import answers, next_pairs, plan, rankings
+from tests.cli.drawn import answers, graded, next_pairs, plan, rankings
 from tests.sets import SAMPLE
 from tests.study.certified import SETTINGS, by_docs, resealed, study_of
 
@@ -174,6 +174,36 @@ def test_no_changed_field_of_the_json_is_accepted_even_with_new_hashes(run, file
     file.write_text(json.dumps(made))
     order = (files / "two.trec", FIRST, files / "one.trec")
     assert run("verify", file, "--qrels", other, "--run", *order).code == 0
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_verdicts_of_a_judge_need_its_grades(run, tmp_path, command):
+    rankings(tmp_path)
+    graded(tmp_path)
+    labels, old, new = (tmp_path / name for name in ("labels.csv", "old.trec", "new.trec"))
+    file, judge = tmp_path / "made", ("--judge", tmp_path / "grades.csv")
+    ending = ("--json",) if command == "compare" else ("--out", file)
+    sides = ("--baseline", new, "--challenger", old)
+    made = run(command, "--qrels", labels, *sides, *judge, *ending)
+    if command == "compare":
+        file.write_text(made.out)
+    checked = run("verify", file, "--qrels", labels, "--run", new, old, *judge)
+    assert checked.code == 0, checked.out
+    checked = run("verify", file, "--qrels", labels, "--run", new, old)
+    assert checked.code == 1
+    assert "refused  verdicts of the LLM judge: pass the file of its grades" in checked.out
+
+
+def test_latencies_and_prices_may_differ_from_the_report(run, files):
+    file, times = files / "r.html", ("--timings", files / "one.json", files / "one.json")
+    sides = ("--baseline", FIRST, "--challenger", files / "one.trec", files / "two.trec")
+    more = ("--margin", 5, "--example-values", "--language", "zh", "-m", "map,recall@5")
+    rows = json.loads((files / "one.json").read_text())
+    assert run("report", "--qrels", QRELS, *sides, *times, *more, "--out", file).code == 0
+    slower = [{**row, "latency_ms": 900} for row in rows]
+    (files / "one.json").write_text(json.dumps(slower))
+    checked = run("verify", file, *inputs(files, "one", "two"))
+    assert checked.code == 0, checked.out
 
 
 @pytest.mark.parametrize(
