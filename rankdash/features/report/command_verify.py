@@ -40,10 +40,10 @@ _MOST_NAMED = 5
 def add(parser: Parser) -> None:
     parser.description = (
         "Check a report: compute every number of its certificate again from the files, by the "
-        "rules in the certificate, and compare with the certificate, and with the printed numbers and "
-        "sentences. "
-        "docs/certificate.md describes the certificate; docs/verify.py checks it without rankdash. "
-        "Exit code 0: everything is correct. 1: something differs. 2: the check could not run."
+        "rules in the certificate, and compare with the certificate, and with the printed numbers "
+        "and sentences. docs/certificate.md describes the certificate; docs/verify.py checks it "
+        "without rankdash. Exit code 0: everything is correct. 1: something differs. 2: the check "
+        "could not run."
     )
     parser.add_argument(
         "report", metavar="REPORT", help="the HTML file of `report`, or the JSON of `compare`"
