@@ -294,6 +294,18 @@ def test_the_command_prints_the_gains(tmp_path, capsys):
     for gain in (found.in_sample, found.gain, found.over_single):
         assert f"{signed(gain.change)} {signed(gain.low)} … {signed(gain.high)}" in text
     assert text.count("no evidence") == 1 and "best of 65 variants on 150 queries: z" in text
+    # A list in the order of the labels is best alone: the other one is in the opposite order.
+    rows = lists[0][1].merge(labels, how="left", on=["query_id", "doc_id"]).fillna({"label": 0})
+    for name, sign in (("worst", -1), ("best", 1)):
+        order = rows.assign(score=sign * rows["label"].astype(float), q="Q0", run="x")
+        order = order.sort_values(["query_id", "score"], ascending=[True, False])
+        order["rank"] = order.groupby("query_id").cumcount() + 1
+        order["score"] = -order["rank"]
+        order = order[["query_id", "q", "doc_id", "rank", "score", "run"]]
+        order.to_csv(tmp_path / f"{name}.trec", sep=" ", header=False, index=False)
+    opposite = [str(tmp_path / f"{name}.trec") for name in ("worst", "best")]
+    assert main(["fuse", "--run", *opposite, "--tune", str(qrels)]) == 0
+    assert capsys.readouterr().out.endswith("variants on 150 queries: best alone\n")
     assert main(["fuse", "--run", *texts]) == 2
     assert main(["fuse", "--run", texts[0], "--tune", str(qrels)]) == 2
 

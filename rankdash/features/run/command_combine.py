@@ -169,9 +169,11 @@ def _tune(arguments: argparse.Namespace) -> int:
     sys.stdout.write(aligned([(study.measure.title, "change", interval, ""), *rows]))
     k = f" (k = {chosen.k:g})" if chosen.k else ""
     parts = [f"{study.name(tuned.systems[at])} {chosen.weights[at]:g}" for at in chosen.fused]
+    best = f"{chosen.method}{k}, {', '.join(map(printable, parts))}"
+    if chosen.fusion is None:
+        best = f"{printable(study.name(tuned.systems[chosen.fused[0]]))} alone"
     sys.stdout.write(
-        f"\nbest of {len(tuned.variants)} variants on {query_count(len(tuned.query_ids))}: "
-        f"{chosen.method}{k}, {', '.join(map(printable, parts))}\n"
+        f"\nbest of {len(tuned.variants)} variants on {query_count(len(tuned.query_ids))}: {best}\n"
     )
     return DONE
 
