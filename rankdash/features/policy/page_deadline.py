@@ -158,7 +158,11 @@ def _notes(study: Study, challenger: str, found: Deadline) -> list[str]:
     notes = [
         paragraph(
             [
-                ngettext("{n} timed query.", "{n} timed queries.", found.timed),
+                ngettext(
+                    "{n} timed query with a value.",
+                    "{n} timed queries with a value.",
+                    found.timed,
+                ),
                 *(
                     [
                         ngettext(
