@@ -1,21 +1,24 @@
 """The form *Retrieve* of the page Run, and reranking the candidates of a retrieval."""
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
 
 from rankdash.core.data.ranking import SOURCE, source_id
 from rankdash.core.runs import jobs
+from rankdash.core.runs.jobs import JobRequest, WorkerProcess
 from rankdash.core.runs.retrieving import Retrieval
 from rankdash.core.runs.worker import Attempt
+from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.features.run import page_form, page_jobs, page_retrieve
 from rankdash.kit.widgets.run_records import reranker_title, setting_titles
 from tests.stored import keep_rows
 from tests.ui.page_text import page_text
-from tests.ui.sessions import part
+from tests.ui.sessions import part, whole
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +123,38 @@ def test_a_running_retrieval_names_what_it_does(workspace, stored):
     jobs.submit_retrieval(workspace, stored, Retrieval(), "BM25")
     Queue(workspace).claim(Owner())
     assert "retrieving from all documents" in page_text(part(page_jobs.draw, stored))
+
+
+@pytest.mark.parametrize("page", [
+    "overview", "queries", "rank_shifts", "latency", "cost", "policy", "report", "history", "run",
+])  # fmt: skip
+def test_every_page_shows_a_retrieval_as_baseline_and_a_run_over_its_candidates(
+    page, workspace, stored, work
+):
+    source = jobs.submit_retrieval(workspace, stored, Retrieval("bm25", 3), "BM25 · top 3")
+    work()
+    request = JobRequest(stored, "bm25", name="again", candidates=source, depth=2)
+    run = jobs.submit(workspace, request)
+    work()
+    for base, systems in ((source, [run, FIRST_STAGE]), (FIRST_STAGE, [source, run])):
+        app = whole(page, data=stored, base=base, system=systems)
+        assert not app.exception, app.exception[0].message
+        text = page_text(app)
+        assert "again" in text or "BM25 · top 3" in text
+
+
+def test_a_worker_process_retrieves(workspace, stored):
+    process = WorkerProcess(workspace)
+    job_id = jobs.submit_retrieval(workspace, stored, Retrieval(), "BM25")
+    try:
+        process.ensure()
+        limit = time.monotonic() + 300
+        while time.monotonic() < limit and jobs.list(workspace)[0].state in jobs.LIVE:
+            time.sleep(0.1)
+    finally:
+        process.stop()
+    assert jobs.list(workspace)[0].message == ""
+    assert workspace.run(job_id).reranker == "retrieval"
 
 
 def test_titles_of_a_retrieval_are_known():
