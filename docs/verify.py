@@ -253,7 +253,7 @@ def checks(report, values):
     else:
         pairs = [(each["metric"], each["system"]) for each in document["comparisons"]]
         expected = [(spec, name) for spec in content["families"][0] for name in names]
-        need(sorted(pairs) == sorted(expected), "comparisons has a row twice, or other rows")
+        need(sorted(pairs) == sorted(expected), "comparisons lacks a row, or has one twice")
         need(document["leaderboard"] == board, "the leaderboard is not in the order of the means")
         settings = document["settings"] | content["conventions"] | content["statistics"]
         need(document["settings"] == settings, "other settings than in the certificate")
@@ -287,7 +287,7 @@ def main(paths):
         need(all(Path(each).stat().st_size <= 1e8 for each in paths), "a file is too large")
         found = list(checks(*[*(Path(each).read_bytes() for each in paths), None][:2]))
     except Exception as error:  # noqa: BLE001 (a report may have any content)
-        found = [("the report", [f"cannot be checked: {error!r}"])]
+        found = [("the report", [f"cannot be checked: {type(error).__name__}: {error}"])]
     for subject, wrong in found:
         line = f"{'refused' if wrong else 'ok':<9}{subject} {'; '.join(wrong)}"
         print(line.encode("ascii", "backslashreplace").decode())

@@ -82,8 +82,8 @@ _OTHERS = (
     "latency, price, return, and the sentences on risks, open points and the next step",
     "title, note, charts, and the sections on single queries, kinds of queries, reasons for "
     "changes, latency, cost, data and versions",
-    "without the files: all words, numbers of queries that would prove a change, potential gains, "
-    "effect sizes, and means by cutoff",
+    "without the files: all words, caveats, headlines, missing and excluded queries, numbers of "
+    "queries that would prove a change, potential gains, effect sizes, and means by cutoff",
 )
 
 
