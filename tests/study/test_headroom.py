@@ -8,10 +8,10 @@ import pytest
 from rankdash.core.base.errors import DataError
 from rankdash.core.data.ranking import Run
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.core.study import costs
+from rankdash.core.study import costs, pricing
 from rankdash.core.study.headroom import SHARES
 from rankdash.core.study.study import Study
-from rankdash.core.study.systems import FIRST_STAGE, systems_of
+from rankdash.core.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.core.words import verdicts
 from tests.study.builders import changed, data_of, keeping, ranking, study_on
 
@@ -145,6 +145,13 @@ def test_depths_are_only_for_runs_over_the_first_stage(run, reason):
     with pytest.raises(DataError, match=reason):
         costs.depths(study_on(DATA, run), run.id)
     assert costs.depths(study_on(DATA, made("run", CANDIDATES)), "run") is not None
+
+
+def test_a_retrieval_has_no_price_of_a_reranker():
+    made_here = made("vectors", CANDIDATES, reranker="retrieval", machine={"cpu": "x"})
+    study = study_on(DATA, made_here, money=Money(example=True))
+    found = pricing.bill(study, "vectors")
+    assert (found.price, found.lack) == (None, "price")
 
 
 def test_each_of_two_depths_in_one_comparison_has_a_ceiling_of_its_own():

@@ -191,20 +191,22 @@ class Bill:
 
 
 def bill(study: Study, system: str) -> Bill | None:
-    """Return the bill of a system; None for the first stage and for a retrieval, which cost nothing
-    for reranking."""
+    """Return the bill of a system; None for the first stage, which costs nothing for reranking. A
+    retrieval has only a price that the user chose: prices of rerankers do not apply to it."""
     run = study.run(system)
-    if system == FIRST_STAGE or run is None or run.reranker == RETRIEVAL:
+    if system == FIRST_STAGE or run is None:
         return None
     money, sent = study.money or Money(), load(study, system)
     if system not in money.prices and combining.part_ids(run):
         return _of_parts(study, run, sent, money)
-    listed = (
-        money.prices.get(system)
-        or _charged(run, float(sent.load.documents))
-        or _recorded(run, money.listed)
-        or (_example(run) if money.example else None)
-    )
+    listed = money.prices.get(system)
+    if run.reranker != RETRIEVAL:
+        listed = (
+            listed
+            or _charged(run, float(sent.load.documents))
+            or _recorded(run, money.listed)
+            or (_example(run) if money.example else None)
+        )
     system_bill = priced(listed, sent, waiting(study, system), money, run)
     return replace(system_bill, chosen=system in money.prices)
 
@@ -235,12 +237,9 @@ def priced(
 
 
 def _of_parts(study: Study, run: Run, sent: MeasuredLoad, money: Money) -> Bill:
-    """Return the sum of the bills of a fused run's parts; retrieval costs nothing."""
+    """Return the sum of the bills of a fused run's parts; the first stage costs nothing."""
     parts = []
     for system in combining.part_ids(run):
-        part = study.run(system) if system in study.systems else None
-        if part is not None and part.reranker == RETRIEVAL:
-            continue
         part_bill = bill(study, system) if system in study.systems else None
         if part_bill is None or part_bill.lack:
             return Bill(None, sent, money.currency, lack="parts")

@@ -20,7 +20,7 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import FEWEST_TIMED
-from rankdash.core.data.ranking import SHIPPED_WITH
+from rankdash.core.data.ranking import RETRIEVAL, SHIPPED_WITH
 from rankdash.core.runs.combining import KIND as FUSION
 from rankdash.core.study import latency
 from rankdash.core.study.latency import (
@@ -183,6 +183,8 @@ def _why_not(study: Study, system: str) -> str:
         return _("ranking without reranking; adds no latency")
     if times.run.reranker == FUSION:
         return _("fused from systems, at least one without a latency")
+    if times.run.reranker == RETRIEVAL:
+        return _("a retrieval; its latency is not measured")
     if times.run.measured is None:
         return _("imported from a file, or run by an older version of rankdash")
     if times.apart.cached_pairs:

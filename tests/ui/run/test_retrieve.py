@@ -141,6 +141,10 @@ def test_every_page_shows_a_retrieval_as_baseline_and_a_run_over_its_candidates(
         assert not app.exception, app.exception[0].message
         text = page_text(app)
         assert "again" in text or "BM25 · top 3" in text
+        assert page != "latency" or "a retrieval; its latency is not measured" in text
+        assert "imported from a file" not in text
+        # Only the first stage costs nothing.
+        assert base == source or "has no value" not in text
 
 
 def test_a_worker_process_retrieves(workspace, stored):
