@@ -360,7 +360,7 @@ def policy(
 
     Raises DataError if no query has a value with the policy, or if a floor has no meaning.
     """
-    from rankdash.features.policy import floor, policy, policy_file
+    from rankdash.features.policy.policy_file import content_of
 
     expect(
         study=(study, Study),
@@ -371,17 +371,7 @@ def policy(
         floor_alpha=(floor_alpha, Real, NONE),
     )
     system = study.challengers[0] if run is None else run.id
-    refusal = None if floor_alpha is None else floor.floor_refusal(study, system)
-    if refusal is not None:
-        raise refusal
-    choices = policy.Choices(
-        system, depth, skip_loss, deadline_ms=deadline_ms, floor_alpha=floor_alpha
-    )
-    found = policy.expected(study, choices)
-    if found is None:
-        raise DataError("No query has a metric value with this policy.")
-    price = policy.prices(study, found)
-    return policy_file.document(study, choices, found, None if price is None else price[0])
+    return content_of(study, system, depth, skip_loss, deadline_ms, floor_alpha)
 
 
 def report(

@@ -53,7 +53,7 @@ def inputs(files, *rankings, times=True):
 
 
 def forged(report, old, new, *, every=True, new_hash=True):
-    """Return the report with another text, everywhere or where it occurs first."""
+    """Return the report with another text, everywhere or at its first occurrence."""
     content, document = certificate.opened(report.read_bytes())
     changed, count = re.subn(old.encode(), new.encode(), document, count=0 if every else 1)
     assert count

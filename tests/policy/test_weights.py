@@ -294,7 +294,7 @@ def test_the_command_prints_the_gains(tmp_path, capsys):
     for gain in (found.in_sample, found.gain, found.over_single):
         assert f"{signed(gain.change)} {signed(gain.low)} … {signed(gain.high)}" in text
     assert text.count("no evidence") == 1 and "best of 65 variants on 150 queries: z" in text
-    # A list in the order of the labels is best alone: the other one is in the opposite order.
+    # One list is in the order of the labels and wins; the other one is in the opposite order.
     rows = lists[0][1].merge(labels, how="left", on=["query_id", "doc_id"]).fillna({"label": 0})
     for name, sign in (("worst", -1), ("best", 1)):
         order = rows.assign(score=sign * rows["label"].astype(float), q="Q0", run="x")

@@ -17,8 +17,16 @@ from rankdash.core.base.files import guarded
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.features.policy.floor import fingerprint
-from rankdash.features.policy.policy import Choices, Estimate, Expected, Fuse, Policy
+from rankdash.features.policy.floor import fingerprint, floor_refusal
+from rankdash.features.policy.policy import (
+    Choices,
+    Estimate,
+    Expected,
+    Fuse,
+    Policy,
+    expected,
+    prices,
+)
 
 VERSION = 1
 """The version of the format, as the value of the key "policy"."""
@@ -105,6 +113,30 @@ def document(
         "steps": steps,
         "expected": _known(effect),
     }
+
+
+def content_of(
+    study: Study,
+    system: str,
+    depth: int | None,
+    skip_loss: float | None,
+    deadline_ms: float | None,
+    floor_alpha: float | None,
+) -> dict[str, Any]:
+    """Return the content of the file for choices as in `Choices`. Raises DataError if no query has
+    a value with the policy, or if a floor has no meaning."""
+    refusal = None if floor_alpha is None else floor_refusal(study, system)
+    if refusal is not None:
+        raise refusal
+    choices = Choices(system, depth, skip_loss, deadline_ms=deadline_ms, floor_alpha=floor_alpha)
+    found = expected(study, choices)
+    if found is None:
+        raise DataError(
+            "No query has a metric value with this policy.",
+            remedy="Provide latencies for a deadline, and labels of the ranked queries.",
+        )
+    price = prices(study, found)
+    return document(study, choices, found, None if price is None else price[0])
 
 
 def written(content: Mapping[str, Any]) -> bytes:

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from rankdash.core.base.errors import DataError, SettingError
-from rankdash.core.base.i18n import level_percent, signed
 from rankdash.core.metrics import Conventions
 from rankdash.core.readers import read_beside
 from rankdash.core.rerankers.fusion import FUSION_SETTINGS, Fusion, fuse
@@ -15,7 +14,6 @@ from rankdash.core.runs.combining import complete, merge
 from rankdash.core.words.queries import query_count
 from rankdash.kit.commands.arguments import DONE, INCOMPLETE, Parser, chosen_settings
 from rankdash.kit.commands.output import (
-    aligned,
     place_name,
     printable,
     spare_the_input,
@@ -151,31 +149,8 @@ def _fuse(arguments: argparse.Namespace) -> int:
 
 def _tune(arguments: argparse.Namespace) -> int:
     """Print the gains of tuned weights; store nothing."""
-    from rankdash.features.policy.weights import weights
+    from rankdash.features.policy.command import tuned_text
 
     study = scores_of(arguments.tune, arguments.run, Rules(Conventions()), arguments.metric, ())
-    tuned = weights(study, study.chosen)
-    chosen = tuned.chosen
-    single = study.name(tuned.systems[tuned.single - 1])
-    rows = [
-        (name, signed(gain.change), f"{signed(gain.low)} … {signed(gain.high)}", evidence)
-        for name, gain, evidence in (
-            ("in-sample, over equal RRF", tuned.in_sample, "no evidence"),
-            ("held out, over equal RRF", tuned.gain, _PROVEN[tuned.gain.proven]),
-            (f"held out, over {single}", tuned.over_single, _PROVEN[tuned.over_single.proven]),
-        )
-    ]
-    interval = f"{level_percent(study.statistics.level)} interval"
-    sys.stdout.write(aligned([(study.measure.title, "change", interval, ""), *rows]))
-    k = f" (k = {chosen.k:g})" if chosen.k else ""
-    parts = [f"{study.name(tuned.systems[at])} {chosen.weights[at]:g}" for at in chosen.fused]
-    best = f"{chosen.method}{k}, {', '.join(map(printable, parts))}"
-    if chosen.fusion is None:
-        best = f"{printable(study.name(tuned.systems[chosen.fused[0]]))} alone"
-    sys.stdout.write(
-        f"\nbest of {len(tuned.variants)} variants on {query_count(len(tuned.query_ids))}: {best}\n"
-    )
+    sys.stdout.write(tuned_text(study))
     return DONE
-
-
-_PROVEN = {True: "proven", False: "not proven"}
