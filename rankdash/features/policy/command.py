@@ -131,12 +131,12 @@ def _policy(arguments: argparse.Namespace) -> int:
         sys.stdout.write(content.decode())
         return DONE
     titles = section_titles()
-    made = steps(choices, found.policy)
+    made = steps(study, choices, found.policy)
     rows = [[titles[step], words] for step, words in made.items()]
     rows.insert(0, ["First stage", study.name(FIRST_STAGE)])
     rows.insert(1, ["Reranker", name])
     sys.stdout.write(aligned(rows, left=2) + "\n")
-    for sentence in [*effect(study, choices, found, None), *basis(found)]:
+    for sentence in [*effect(study, choices, found, None), *basis(study, choices, found)]:
         sys.stdout.write(f"{one_line(sentence.replace('**', ''))}\n")
     return DONE
 

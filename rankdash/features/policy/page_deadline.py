@@ -174,6 +174,7 @@ def _notes(study: Study, challenger: str, found: Deadline) -> list[str]:
                     if found.untimed
                     else []
                 ),
+                _("This section is at full depth, without the chosen depth and skip rule."),
                 _(
                     "Latency was measured with one query at a time; with concurrent queries, more "
                     "of them exceed a deadline."

@@ -234,3 +234,9 @@ def _table(table: pd.DataFrame) -> None:
         },
         alt=_("Quality and lost queries by floor"),
     )
+    st.caption(
+        _(
+            "This table counts all queries, those that the floor is chosen on too. The sentence "
+            "above is on held-out queries, so it differs for the same score."
+        )
+    )

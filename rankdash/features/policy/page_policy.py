@@ -43,17 +43,17 @@ def show(study: Study, challenger: str) -> None:
         found = expected(study, made)
     except RankdashError as error:
         st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
-        _steps(made, None)
+        _steps(study, made, None)
         return
     if found is None:
         st.info(_("No query has a metric value with this policy."), icon=":material/info:")
-        _steps(made, None)
+        _steps(study, made, None)
         return
     price = prices(study, found)
     st.markdown(paragraph(effect(study, made, found, price, name_safe)))
-    _steps(made, found)
+    _steps(study, made, found)
     widgets_charts.draw(_drawing(study, made, found, price), key="policy.outcome")
-    st.caption(paragraph(basis(found)))
+    st.caption(paragraph(basis(study, made, found, name_safe)))
     content = document(study, made, found, None if price is None else price[0])
     st.download_button(
         _("Download policy.json"),
@@ -76,9 +76,9 @@ def _code(found: Expected) -> None:
     st.code(code(found.policy), "python")
 
 
-def _steps(made: Choices, found: Expected | None) -> None:
+def _steps(study: Study, made: Choices, found: Expected | None) -> None:
     """Draw a button for each step, which opens its section."""
-    titles, words = section_titles(), {} if found is None else steps(made, found.policy)
+    titles, words = section_titles(), {} if found is None else steps(study, made, found.policy)
     with st.container(horizontal=True, gap="small"):
         for section in [each for each in titles if each != "policy"]:
             label = titles[section]

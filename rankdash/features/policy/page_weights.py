@@ -24,6 +24,7 @@ from rankdash.core.base.text import free
 from rankdash.core.runs.combining import KIND, CombinedRun, fuse
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.words.verdicts import p_value
 from rankdash.features.policy.charts_weights import gains_chart
 from rankdash.features.policy.weights import (
     FOLDS,
@@ -181,6 +182,15 @@ def conclusion(study: Study, tuned: Weights) -> str:
 
 
 def _change(gain: Gain, level: float) -> str:
+    if not gain.proven and (gain.low > 0 or gain.high < 0):
+        return _(
+            "{change} ({level}: {low} … {high}; {p})",
+            change=signed(gain.change),
+            level=level_percent(level),
+            low=signed(gain.low),
+            high=signed(gain.high),
+            p=_("corrected p {p}", p=p_value(gain.p)),
+        )
     return _(
         "{change} ({level}: {low} … {high})",
         change=signed(gain.change),

@@ -117,6 +117,7 @@ class Expected:
 
     quality, first_stage, full: means of the metric with the policy, without reranking, and with
     reranking of every query. over_first, over_full: the policy's differences from the other two.
+    compared: the number of queries that the verdict compares.
     tuned: the steps that are chosen on the labels: each query is evaluated with steps chosen
     without it. skipped, late: shares of the queries. timed: the number of queries with a latency.
     p95_ms, full_p95_ms: of reranking, with 0 ms for a skipped query; NaN with too few latencies.
@@ -124,6 +125,7 @@ class Expected:
 
     policy: Policy
     n: int
+    compared: int
     tuned: tuple[str, ...]
     quality: Estimate
     first_stage: Estimate
@@ -367,6 +369,7 @@ def _expected(study: Study, choices: Choices, timed: Key) -> Expected | None:
     return Expected(
         policy=policy,
         n=len(known),
+        compared=len(rows),
         tuned=tuned,
         quality=quality,
         first_stage=first,

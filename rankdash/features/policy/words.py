@@ -16,9 +16,11 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
+from rankdash.core.statistics.inference import ROUNDING
 from rankdash.core.study.study import Study
 from rankdash.core.words.prices import money
 from rankdash.features.policy.policy import Choices, Estimate, Expected, Policy
+from rankdash.features.policy.skipping import rank_after, skipping
 
 
 def with_interval(
@@ -36,14 +38,14 @@ def with_interval(
     )
 
 
-def steps(choices: Choices, policy: Policy) -> dict[str, str]:
+def steps(study: Study, choices: Choices, policy: Policy) -> dict[str, str]:
     """Return section → its step in a few words."""
     none = _("not chosen")
     return {
         "depth": _("top {n}", n=number(policy.depth, 0)) if policy.depth else _("all documents"),
         "skip": _missing(choices.skip_loss)
         if policy.skip_at is None
-        else _("margin of at least {n}", n=number(policy.skip_at)),
+        else _skipped(study, choices, policy.skip_at),
         "deadline": none
         if policy.deadline_ms is None
         else _("{ms} ms", ms=brief(policy.deadline_ms)),
@@ -54,6 +56,16 @@ def steps(choices: Choices, policy: Policy) -> dict[str, str]:
         if policy.floor is None
         else _("score of at least {score}", score=number(policy.floor)),
     }
+
+
+def _skipped(study: Study, choices: Choices, skip_at: float) -> str:
+    loss = choices.skip_loss or 0.0
+    found = skipping(study, choices.system, choices.margin, rank_after(study), loss)
+    if not found.holds:
+        return _("margin of at least {n}, not safe on held-out queries", n=number(skip_at))
+    if found.rule is not None and found.rule.share == 1:
+        return _("all queries")
+    return _("margin of at least {n}", n=number(skip_at))
 
 
 def _missing(choice: object) -> str:
@@ -83,8 +95,16 @@ def effect(
 
     price: of 1,000 searches with the policy and with full reranking. safe: escapes a name.
     """
+    metric = study.measure.title
+    if found.n < found.compared:
+        metric = ngettext(
+            "{metric} ({n} timed query only)",
+            "{metric} ({n} timed queries only)",
+            found.n,
+            metric=metric,
+        )
     params = {
-        "metric": study.measure.title,
+        "metric": metric,
         "system": safe(study.name(choices.system)),
         "mean": _span(found.quality, study, number),
         "first": _span(found.over_first, study, signed),
@@ -93,7 +113,7 @@ def effect(
     sentences = [
         _(
             "**Expected {metric} with this policy: {mean}.** The change is {first} from the "
-            "first stage, and {full} from reranking every query.",
+            "first stage, and {full} from reranking every query with {system}.",
             **params,
         )
         if choices.any
@@ -103,16 +123,24 @@ def effect(
             **params,
         )
     ]
-    if math.isfinite(found.p95_ms):
+    if choices.any and _first_stage_only(found):
         sentences.append(
-            _(
-                "Reranking takes {policy} ms at p95, instead of {full} ms.",
-                policy=brief(found.p95_ms),
-                full=brief(found.full_p95_ms),
-            )
-            if choices.any
-            else _("Reranking takes {ms} ms at p95.", ms=brief(found.p95_ms))
+            _("All queries keep the first stage's order: this policy is the same as no reranking.")
         )
+    if math.isfinite(found.p95_ms):
+        ms, full_ms = brief(found.p95_ms), brief(found.full_p95_ms)
+        if not choices.any:
+            sentences.append(_("Reranking takes {ms} ms at p95.", ms=ms))
+        elif ms == full_ms:
+            sentences.append(_("Reranking takes {ms} ms at p95, as without the policy.", ms=ms))
+        else:
+            sentences.append(
+                _(
+                    "Reranking takes {policy} ms at p95, instead of {full} ms.",
+                    policy=ms,
+                    full=full_ms,
+                )
+            )
     if price is not None:
         currency = study.money.currency if study.money is not None else ""
         amounts = [money(each, currency) for each in price]
@@ -124,9 +152,28 @@ def effect(
     return sentences
 
 
-def basis(found: Expected) -> list[str]:
-    """Return how many queries the expectation is based on, and which steps are held out."""
+def _first_stage_only(found: Expected) -> bool:
+    """Return whether every query has the first stage's order with the policy."""
+    change = found.over_first
+    return found.skipped + found.late > 1 - ROUNDING and change.low == change.high == 0
+
+
+def basis(
+    study: Study, choices: Choices, found: Expected, safe: Callable[[str], str] = str
+) -> list[str]:
+    """Return how many queries the expectation is based on, and which steps are held out.
+
+    safe: escapes a name.
+    """
     sentences = [ngettext("Measured on {n} query.", "Measured on {n} queries.", found.n)]
+    if study.tuned(choices.system) is not None:
+        sentences.append(
+            _(
+                "The fusion weights of {system} were tuned on these queries, so its values are "
+                "in-sample: expect lower ones on new queries.",
+                system=safe(study.name(choices.system)),
+            )
+        )
     if found.tuned:
         titles = section_titles()
         sentences.append(
@@ -139,16 +186,25 @@ def basis(found: Expected) -> list[str]:
     if "weights" in found.tuned:
         sentences.append(
             _(
-                "The intervals do not include the uncertainty of the choice of weights; the "
-                "interval in the section Fusion weights does."
+                "The intervals do not include the uncertainty of the choice of weights, so they "
+                "do not prove a difference; the section Fusion weights tests it."
             )
         )
     if found.policy.skip_at is not None:
-        sentences.append(_("{share} of the queries skip reranking.", share=percent(found.skipped)))
+        sentences.append(
+            ngettext(
+                "{share} of {n} query skips reranking.",
+                "{share} of {n} queries skip reranking.",
+                found.n,
+                share=percent(found.skipped),
+            )
+        )
     if found.policy.deadline_ms is not None:
         sentences.append(
-            _(
-                "{share} of the queries exceed the deadline; only timed queries count.",
+            ngettext(
+                "{share} of {n} timed query exceeds the deadline; only timed queries count.",
+                "{share} of {n} timed queries exceed the deadline; only timed queries count.",
+                found.n,
                 share=percent(found.late),
             )
         )
