@@ -139,7 +139,10 @@ def sure_keys(value: object) -> set[str]:
         return set().union(*map(sure_keys, value))
     if not isinstance(value, dict):
         return set()
-    own = {key for key in value if SURE_KEYS.search(key) and value[key] not in (None, 0.0)}
+    # In a certificate, a list is a number and its text, and a text is the source of a number.
+    numbers = {key: each[0] if isinstance(each, list) and each else each
+               for key, each in value.items() if not isinstance(each, str)}  # fmt: skip
+    own = {key for key in numbers if SURE_KEYS.search(key) and numbers[key] not in (None, 0.0)}
     return own.union(*map(sure_keys, value.values()))
 
 
