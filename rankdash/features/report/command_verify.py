@@ -40,8 +40,8 @@ _MOST_NAMED = 5
 def add(parser: Parser) -> None:
     parser.description = (
         "Check a report: compute every number of its certificate again from the files, by the "
-        "rules in the certificate, and compare with the certificate, and with the printed numbers "
-        "and sentences. docs/certificate.md describes the certificate; docs/verify.py checks it "
+        "rules in the certificate. Compare with the certificate, and with the printed numbers and "
+        "sentences. docs/certificate.md describes the certificate; docs/verify.py checks it "
         "without rankdash. Exit code 0: everything is correct. 1: something differs. 2: the check "
         "could not run."
     )
@@ -180,7 +180,7 @@ def _read_files(
 def _printed_checks(
     content: Mapping[str, Any], document: str, study: Study, arguments: argparse.Namespace
 ) -> Iterator[Check]:
-    """Yield the checks of what the document prints: it is made again from the files."""
+    """Yield the checks of the printed texts: the document is made again from the files."""
     if not content["families"]:
         return
     if study.judge is None and certificates.JUDGE in content["not_covered"]:

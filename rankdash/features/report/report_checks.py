@@ -114,8 +114,8 @@ def _findings(study: Study, drawn: str) -> list[str]:
 
 
 def _verdicts(drawn: str) -> list[str]:
-    """Return the verdicts with their facts, except latency, cost and what the candidates of the
-    first stage are needed for."""
+    """Return the verdicts with their facts. Facts that need latency, cost or the candidates of the
+    first stage are excluded."""
     hidden = (_("p95 latency"), _("cost of 1,000 searches"), _("potential gain realised"))
     return [
         _FACT.sub(lambda fact: "" if html.unescape(fact[1]) in hidden else fact[0], each)
