@@ -19,7 +19,7 @@ from rankdash.features.policy.deadline import deadline
 from rankdash.features.policy.floor import floor_values
 from rankdash.features.policy.policy import Choices, Fuse, Policy, apply, expected, outcomes
 from rankdash.features.policy.policy_file import code, document, read, written
-from rankdash.features.policy.skipping import margins
+from rankdash.features.policy.skipping import margins, margins_of
 from tests.approved import table
 from tests.study.builders import study_on
 from tests.ui.parts import dataset_of
@@ -27,15 +27,27 @@ from tests.ui.parts import dataset_of
 EVERY = {
     "nothing": {},
     "depth": {"depth": 20},
-    "skip": {"skip_at": 0.3},
-    "skip at the cutoff": {"skip_at": 0.05, "skip_rank": 10},
+    "skip": {"skip_at": 0.3, "skip_of": 50},
+    "skip at the cutoff": {"skip_at": 0.05, "skip_rank": 10, "skip_of": 20},
     "deadline": {"deadline_ms": 900.0},
     "floor": {"floor": 0.2},
     "rrf": {"fuse": ("rrf", 0.3)},
     "minmax": {"fuse": ("minmax", 0.4)},
     "z": {"fuse": ("z", 0.5)},
-    "every step, fused": {"depth": 30, "skip_at": 0.4, "floor": 0.1, "fuse": ("minmax", 0.4)},
-    "every step": {"depth": 30, "skip_at": 0.4, "deadline_ms": 900.0, "floor": 0.1},
+    "every step, fused": {
+        "depth": 30,
+        "skip_at": 0.4,
+        "skip_of": 50,
+        "floor": 0.1,
+        "fuse": ("minmax", 0.4),
+    },
+    "every step": {
+        "depth": 30,
+        "skip_at": 0.4,
+        "skip_of": 50,
+        "deadline_ms": 900.0,
+        "floor": 0.1,
+    },
 }
 POLICIES = pytest.mark.parametrize("steps", EVERY.values(), ids=EVERY)
 
@@ -120,6 +132,34 @@ def test_the_python_of_a_policy_shows_the_same_lists(study, system, steps, tmp_p
         assert search["search"](query, first, rerank) == shown.documents_of(query)[0], query
 
 
+def test_longer_lists_have_the_same_skips(study, system, tmp_path, monkeypatch):
+    choices = Choices(system, skip_loss=0.05)
+    found = expected(study, choices)
+    assert found.policy.skip_of == 50
+    (tmp_path / "policy.json").write_bytes(written(document(study, choices, found, None)))
+    monkeypatch.chdir(tmp_path)
+    search = {}
+    exec(code(found.policy), search)
+    usual, lists, reranked = study.ranking(FIRST_STAGE), [], set()
+
+    def rerank(query, documents, _deadline_ms):
+        reranked.add(query)
+        return dict.fromkeys(documents, 0.0)
+
+    for query in usual.query_ids:
+        documents, scores = usual.documents_of(query)
+        # A shorter list contains all that a search found.
+        more = [f"more {n}" for n in range(200)] if len(documents) == 50 else []
+        longer = [*documents, *more], [*scores, *(scores[-1] - 1 - np.arange(len(more)))]
+        lists.append((query, *longer))
+        search["search"](query, list(zip(*longer, strict=True)), rerank)
+    skipped = outcomes(found.policy, study)["skipped"]
+    assert 0 < skipped.sum() < len(skipped)
+    assert set(skipped.index[skipped]) == set(skipped.index) - reranked
+    gap = margins_of(Ranking.from_lists(lists), 1, 50).set_index("query_id")["first"]
+    pd.testing.assert_series_equal(gap, margins(study, FIRST_STAGE, 1)["first"])
+
+
 @POLICIES
 def test_a_policy_is_read_as_it_was_written(study, system, steps, tmp_path):
     policy, file = policy_with(system, **steps), tmp_path / "policy.json"
@@ -147,7 +187,15 @@ BROKEN = {
         '{"policy": 1, "steps": [{"skip_if": {"margin": 1}}, {"rerank": {"system": "M"}}]}'
     ),
     "distant ranks": (
-        '{"policy": 1, "steps": [{"skip_if": {"margin_1_3_at_least": 1}}, '
+        '{"policy": 1, "steps": [{"skip_if": {"margin_1_3_at_least": 1, "of_first": 9}}, '
+        '{"rerank": {"system": "M"}}]}'
+    ),
+    "a margin over an unknown number of documents": (
+        '{"policy": 1, "steps": [{"skip_if": {"margin_1_2_at_least": 1}}, '
+        '{"rerank": {"system": "M"}}]}'
+    ),
+    "a margin over more documents than the lists have": (
+        '{"policy": 1, "steps": [{"skip_if": {"margin_1_2_at_least": 1, "of_first": 999}}, '
         '{"rerank": {"system": "M"}}]}'
     ),
     "an unknown system": '{"policy": 1, "steps": [{"rerank": {"system": "MiniLM-L12"}}]}',

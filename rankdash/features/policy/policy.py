@@ -87,7 +87,8 @@ class Fuse:
 class Policy:
     """The steps in the order in which a search applies them; None for an absent one.
 
-    skip_at: a query is not reranked if its margin after the rank `skip_rank` is at least this.
+    skip_at: a query is not reranked if its margin after the rank `skip_rank` is at least this; the
+    margin is computed over the first `skip_of` documents, all without it.
     system, depth, deadline_ms: the reranker, the number of candidates that it reads, and the time
     after which the first stage's order is shown. fuse: its order is fused with others. floor: the
     lowest score of the reranker that is shown.
@@ -98,6 +99,7 @@ class Policy:
     deadline_ms: float | None = None
     skip_rank: int = 1
     skip_at: float | None = None
+    skip_of: int | None = None
     fuse: Fuse | None = None
     floor: float | None = None
 
@@ -166,11 +168,11 @@ def outcomes(policy: Policy, study: Study) -> pd.DataFrame:
     """
     pairs = study.pairs_of(FIRST_STAGE, policy.system, study.spec).dropna(subset="delta")
     rows = pairs.set_index("query_id")[["before", "after"]].set_axis(["first", "full"], axis=1)
-    gap = margins(study, FIRST_STAGE, policy.skip_rank)["edge"].reindex(rows.index)
+    gap = margins(study, FIRST_STAGE, policy.skip_rank, policy.skip_of)["edge"].reindex(rows.index)
     ms = _latencies(study, policy).reindex(rows.index)
     skipped = gap >= (math.inf if policy.skip_at is None else policy.skip_at)
     late = (ms > (policy.deadline_ms or math.inf)) & ~skipped
-    order = replace(policy, deadline_ms=None, skip_rank=1, skip_at=None)
+    order = replace(policy, deadline_ms=None, skip_rank=1, skip_at=None, skip_of=None)
     plain = order == Policy(policy.system)
     reranked = rows["full"] if plain else _values(study, order).reindex(rows.index)
     value = reranked.where(~(skipped | late), rows["first"])
@@ -260,7 +262,8 @@ def policy_of(study: Study, choices: Choices) -> tuple[Policy, tuple[str, ...]]:
         rule = skipping(study, system, choices.margin, k, choices.skip_loss).rule
         if rule is not None:
             rank = 1 if choices.margin == "first" else k
-            policy = replace(policy, skip_rank=rank, skip_at=rule.threshold)
+            of = longest(study)
+            policy = replace(policy, skip_rank=rank, skip_at=rule.threshold, skip_of=of)
             tuned.append("skip")
     if fuse := _fused(study, choices):
         policy = replace(policy, fuse=fuse)
@@ -271,6 +274,11 @@ def policy_of(study: Study, choices: Choices) -> tuple[Policy, tuple[str, ...]]:
             policy = replace(policy, floor=score)
             tuned.append("floor")
     return policy, tuple(tuned)
+
+
+def longest(study: Study) -> int:
+    """Return the number of documents in the longest list of the first stage."""
+    return int(np.diff(study.ranking(FIRST_STAGE).offsets).max(initial=0))
 
 
 def _fused(study: Study, choices: Choices, without: Flags | None = None) -> Fuse | None:

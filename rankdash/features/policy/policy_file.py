@@ -15,6 +15,7 @@ import msgspec
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.files import guarded
 from rankdash.core.rerankers.fusion import Fusion
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.policy.floor import fingerprint, floor_refusal
@@ -25,6 +26,7 @@ from rankdash.features.policy.policy import (
     Fuse,
     Policy,
     expected,
+    longest,
     prices,
 )
 
@@ -75,7 +77,8 @@ def document(
     steps: list[dict[str, Any]] = []
     if policy.skip_at is not None:
         ranks = f"{policy.skip_rank}_{policy.skip_rank + 1}"
-        steps.append({"skip_if": {f"margin_{ranks}_at_least": policy.skip_at}})
+        margin = {f"margin_{ranks}_at_least": policy.skip_at, "of_first": policy.skip_of}
+        steps.append({"skip_if": margin})
     rerank = {
         "system": study.name(policy.system),
         "fingerprint": None if run is None else fingerprint(run),
@@ -109,7 +112,10 @@ def document(
         "policy": VERSION,
         "data": study.dataset.id,
         "metric": study.spec,
-        "first_stage": study.name(FIRST_STAGE),
+        "first_stage": {
+            "name": study.name(FIRST_STAGE),
+            "fingerprint": run_from_ranking("", "", study.ranking(FIRST_STAGE), "").id,
+        },
         "steps": steps,
         "expected": _known(effect),
     }
@@ -181,7 +187,13 @@ def read(path: str | os.PathLike[str], study: Study) -> Policy:
         }
         if "rerank" not in steps:
             raise ValueError("no step has the key `rerank` - at `$.steps`")
-        rank, at = _margin(steps.get("skip_if", {}))
+        skip = steps.get("skip_if", {})
+        rank, at, of = _margin(skip) if skip else (1, None, None)
+        if of is not None and of > (most := longest(study)):
+            raise ValueError(
+                f"the margin is computed over the first {of} documents, and the first stage has "
+                f"at most {most} - at `$.steps[].skip_if`"
+            )
     rerank: _Rerank = steps["rerank"]
     fused: _Fuse | None = steps.get("fuse")
     shown: _Floor | None = steps.get("floor")
@@ -195,6 +207,7 @@ def read(path: str | os.PathLike[str], study: Study) -> Policy:
         rerank.deadline_ms,
         rank,
         at,
+        of,
         fuse,
         None if shown is None else shown.score,
     )
@@ -214,15 +227,18 @@ def _system(study: Study, name: str, file: str) -> str:
     return system
 
 
-def _margin(skip: Mapping[str, float]) -> tuple[int, float | None]:
-    """Return the rank before the margin, and the threshold; None without one."""
-    if not skip:
-        return 1, None
-    [(name, threshold), *others] = skip.items()
+def _margin(skip: Mapping[str, float]) -> tuple[int, float, int]:
+    """Return the rank before the margin, the threshold, and the number of documents over which the
+    margin is computed."""
+    of = skip.get("of_first", 0.0)
+    [name, *others] = [each for each in skip if each != "of_first"] or [""]
     ranks = _MARGIN.fullmatch(name)
-    if others or ranks is None or int(ranks[2]) != int(ranks[1]) + 1:
-        raise ValueError("expected one key such as `margin_1_2_at_least` - at `$.steps[].skip_if`")
-    return int(ranks[1]), threshold
+    if others or ranks is None or int(ranks[2]) != int(ranks[1]) + 1 or not int(ranks[2]) <= of:
+        raise ValueError(
+            "expected one key such as `margin_1_2_at_least`, and `of_first` with the number of "
+            "documents - at `$.steps[].skip_if`"
+        )
+    return int(ranks[1]), skip[name], int(of)
 
 
 # The policy in Python, for a search without rankdash.
@@ -251,7 +267,8 @@ def code(policy: Policy) -> str:
         rank = policy.skip_rank
         name = f"margin_{rank}_{rank + 1}_at_least"
         lines += [
-            "    scores = [score for document, score in first]",
+            '    of_first = first[: steps["skip_if"]["of_first"]]',
+            "    scores = [score for document, score in of_first]",
             f"    if len(scores) > {rank}:",
             "        span = scores[0] - scores[-1] or 1",
             f"        margin = (scores[{rank - 1}] - scores[{rank}]) / span",
@@ -281,7 +298,7 @@ def _fusion_code(how: Fusion) -> list[str]:
     lines = [
         "    # others: {system: (its documents, best first, {document: score})}",
         '    fuse, points, lists = steps["fuse"], {}, dict(others)',
-        '    lists[policy["first_stage"]] = documents, dict(first)',
+        '    lists[policy["first_stage"]["name"]] = documents, dict(first)',
         '    lists[steps["rerank"]["system"]] = order, scored',
         '    for name, weight in fuse["weights"].items():',
         "        ranked, scores = lists[name]",

@@ -339,14 +339,14 @@ NEAR_TIE = 0.01
 """The largest gap, as a share of the score range, that counts as a near-tie."""
 
 
-def margins_of(ranking: Ranking, k: int) -> pd.DataFrame:
+def margins_of(ranking: Ranking, k: int, of_first: int | None = None) -> pd.DataFrame:
     """Return one row for each query: query_id, first (the gap between ranks 1 and 2), edge (between
     ranks k and k + 1), each 0 to 1; NaN if the list is too short. Documents without a score do not
-    count."""
+    count, nor those after the first `of_first`."""
     # Documents without a score are at the end of their list.
     scored = np.concatenate([[0], np.cumsum(~np.isnan(ranking.scores))])
     starts = ranking.offsets[:-1]
-    lengths = scored[ranking.offsets[1:]] - scored[starts]
+    lengths = (scored[ranking.offsets[1:]] - scored[starts]).clip(max=of_first)
     best, worst = (_at(ranking, starts, place, lengths) for place in (1, lengths))
     span = best - worst
     return pd.DataFrame(
@@ -430,9 +430,9 @@ def rank_after(study: Study) -> int:
 
 
 @part("texts")
-def margins(study: Study, system: str, k: int) -> pd.DataFrame:
+def margins(study: Study, system: str, k: int, of_first: int | None = None) -> pd.DataFrame:
     """Return first and edge as from `margins_of`; the index is the query id."""
-    return margins_of(study.ranking(system), k).set_index("query_id")
+    return margins_of(study.ranking(system), k, of_first).set_index("query_id")
 
 
 def against_first_stage(study: Study, challenger: str) -> pd.DataFrame:

@@ -199,6 +199,12 @@ def basis(
                 share=percent(found.skipped),
             )
         )
+        sentences.append(
+            _(
+                "The margin is computed over the first {n} documents: retrieve at least {n}.",
+                n=number(found.policy.skip_of or 0, 0),
+            )
+        )
     if found.policy.deadline_ms is not None:
         sentences.append(
             ngettext(
