@@ -185,6 +185,11 @@ def enumerated(parts: Iterable[str]) -> str:
     return _between(gettext("{one}, {other}")).join(parts)
 
 
+def separated(remarks: Iterable[str]) -> str:
+    """Return remarks joined by semicolons: "a; b"."""
+    return _between(gettext("{one}; {other}")).join(remarks)
+
+
 def all_of(parts: Sequence[str]) -> str:
     """Return names or values joined in a sentence: "a and b", "a, b, and c"."""
     if len(parts) < 2:

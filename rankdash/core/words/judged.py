@@ -343,7 +343,7 @@ def judged_facts(study: Study, verdict: JudgedVerdict) -> list[str]:
         value = "–"
         if math.isfinite(change.mean):
             value = f"{signed(change.mean, 4)} ({change_interval(change.low, change.high)})"
-        lines.append(f"{title}: {value}, {n}")
+        lines.append(_("{part}: {value}", part=title, value=enumerated([value, n])))
     lines += filter(None, [worth_sentence(verdict)])
     lines += [_("Warning: {text}", text=each) for each in judge_warnings(study, verdict)]
     return [*lines, *judge_caveats(study, verdict)]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
 
-from rankdash.core.base.i18n import all_of, brief, duration, moment, ngettext, number
+from rankdash.core.base.i18n import all_of, brief, duration, moment, ngettext, number, separated
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.measured import FEWEST_TIMED, Measured
 from rankdash.core.data.ranking import Run
@@ -139,9 +138,4 @@ def excluded_from_times(lost: Apart, measured: Measured | None) -> str:
                 lost.skipped,
             )
         )
-    # Chinese has a different semicolon, without a space.
-    return (
-        reduce(lambda one, other: _("{one}; {other}", one=one, other=other), sentences)
-        if sentences
-        else ""
-    )
+    return separated(sentences)

@@ -76,7 +76,11 @@ def crossover_chart(
                     "opacity": 1,
                 },
                 hover=[
-                    f"{style.whole(names.get(key, key))}: {style.short(money(each), 40)}"
+                    _(
+                        "{part}: {value}",
+                        part=style.whole(names.get(key, key)),
+                        value=style.short(money(each), 40),
+                    )
                     for each in cost
                 ],
             )

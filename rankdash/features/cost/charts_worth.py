@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
+from rankdash.core.base.i18n import separated
 from rankdash.core.study.costs import Choice, choices, system_of
 from rankdash.core.study.labelling import only_estimates
 from rankdash.core.study.leaderboard import best_challenger
@@ -190,7 +191,7 @@ def _needed_alt(
     return _(
         "Break-even value of a search by the price of 1,000 searches. At {price}: {systems}",
         price=money(most),
-        systems="; ".join(sentences),
+        systems=separated(sentences),
     )
 
 

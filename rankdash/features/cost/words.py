@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
 
-from rankdash.core.base.i18n import brief, ngettext, number, signed_percent
+from rankdash.core.base.i18n import brief, ngettext, number, separated, signed_percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import meets
@@ -51,8 +50,7 @@ def cautions(choice: Choice, target_ms: float, *, latency: bool = True) -> list[
 
 def caveats(choice: Choice, target_ms: float, *, latency: bool = True) -> str:
     """Return the caveats of `cautions` joined by semicolons; "" if there are none."""
-    remarks = cautions(choice, target_ms, latency=latency)
-    return reduce(lambda one, other: _("{one}; {other}", one=one, other=other), remarks or [""])
+    return separated(cautions(choice, target_ms, latency=latency))
 
 
 # Figures of each option, one row each.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
+from rankdash.core.base.i18n import enumerated, plain
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
-from rankdash.core.base.i18n import plain
 from rankdash.core.readers.checks.check import CheckReport
 from rankdash.kit.drawing import draw, style
 from rankdash.kit.drawing.draw import Drawing
@@ -34,7 +34,9 @@ _HEIGHT = 220
 def _grades_alt(bars: Sequence[tuple[str, int]]) -> str:
     return _(
         "How many pairs carry each label: {bars}.",
-        bars=", ".join(f"{label}: {count:,}" for label, count in bars),
+        bars=enumerated(
+            _("{part}: {value}", part=label, value=f"{count:,}") for label, count in bars
+        ),
     )
 
 

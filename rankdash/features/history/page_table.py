@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.core.base import text as base_text
-from rankdash.core.base.i18n import enumerated, moment, ngettext
+from rankdash.core.base.i18n import enumerated, moment, ngettext, separated
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.ranking import digest
@@ -115,7 +115,7 @@ def _columns(
         "made": [moment(run.created) if run else None for run in runs],
         "reranker": [reranker_title(run.reranker) if run else None for run in runs],
         "remarks": [
-            "; ".join(_remarks(run, row)) or None for run, row in zip(runs, rows, strict=True)
+            separated(_remarks(run, row)) or None for run, row in zip(runs, rows, strict=True)
         ],
         "settings": [settings_in_words(run.settings) or None if run else None for run in runs],
     }

@@ -328,7 +328,7 @@ def _ways(study: Study, verdict: JudgedVerdict) -> list[tuple[str, str, str]]:
             change.low,
             change.high,
             axis,
-            f"{title}: {summary}",
+            _("{part}: {value}", part=title, value=summary),
             proven=is_proven(change.low, change.high, p, level),
             labelled=not rows,
         )

@@ -151,7 +151,11 @@ def _progress(row: JudgeRow, text: DeltaGenerator) -> None:
     if row.failed:
         kinds = StoredJudges(workspace()).failures(row.id)
         failures = [
-            f"{markdown_safe(kind_of_failure(kind), 80)}: {number(count, 0)}"
+            _(
+                "{part}: {value}",
+                part=markdown_safe(kind_of_failure(kind), 80),
+                value=number(count, 0),
+            )
             for kind, count in kinds.items()
         ]
         text.caption(" · ".join(failures))

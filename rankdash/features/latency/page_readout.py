@@ -445,4 +445,7 @@ def _conditions(times: Times) -> dict[str, str]:
         "activation": _p("machine", "activation"),
         SHIPPED_WITH: _("shipped with"),
     }
-    return titles | {names.get(name, name): str(value) for name, value in times.run.machine.items()}
+    machine = dict(times.run.machine)
+    if machine.get(SHIPPED_WITH) == "sample":
+        machine[SHIPPED_WITH] = _p("machine", "sample")
+    return titles | {names.get(name, name): str(value) for name, value in machine.items()}

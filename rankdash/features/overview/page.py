@@ -183,7 +183,7 @@ def definitions(study: Study, specs: Sequence[str]) -> None:
         alt=_("Metric conventions used"),
     )
     for what, how in methods(study.statistics, study.comparison.corrected):
-        st.markdown(f"**{what}**: {how}")
+        st.markdown(_("{part}: {value}", part=f"**{what}**", value=how))
     st.dataframe(_left_out(study, specs), hide_index=True, alt=_("Excluded queries of each system"))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.core.base.i18n import brief, number
+from rankdash.core.base.i18n import brief, enumerated, number, paragraph
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.kit.drawing import draw, style
@@ -44,12 +44,23 @@ def _quality_alt(
             "{metric} by {setting}: {points}.",
             metric=metric,
             setting=title,
-            points=", ".join(points),
+            points=enumerated(points),
         ),
-        *(f"{name}: {style.number(value)}." for name, value in lines.items()),
-        *(f"{name}: {written(value)}." for name, value in _marked(marks, chosen).items()),
+        *(_("{name}: {facts}.", name=name, facts=style.number(at)) for name, at in lines.items()),
+        *(
+            _("{name}: {facts}.", name=name, facts=written(setting))
+            for name, setting in _marked(marks, chosen).items()
+        ),
     ]
-    return " ".join(sentences)
+    return paragraph(sentences)
+
+
+def _with_ends(metric: str, mean: float, low: float, high: float) -> str:
+    if not math.isfinite(low + high):
+        return f"{metric} {style.number(mean)}"
+    values = {"mean": mean, "low": low, "high": high}
+    texts = {name: style.number(value) for name, value in values.items()}
+    return _("{metric} {mean} ({low}…{high})", metric=metric, **texts)
 
 
 @draw.chart(_quality_alt)
@@ -93,9 +104,9 @@ def quality(
     top = [0.36, 1.0] if share else [0.0, 1.0]
     height = _HEIGHT + _PANEL * bool(share)
     more = [f"<br>{text}" for text in hover] or [""] * len(xs)
-    spans = [
-        f" ({style.number(start)}…{style.number(end)})" if math.isfinite(start + end) else ""
-        for start, end in zip(table["low"], table["high"], strict=True)
+    values = [
+        _with_ends(style.short(metric), *each)
+        for each in table[["mean", "low", "high"]].itertuples(index=False)
     ]
     traces = [
         draw.band(
@@ -109,8 +120,8 @@ def quality(
             line={"color": style.BETTER, "width": 2.5},
             marker={"color": style.BETTER, "size": 7},
             hover=[
-                f"{written(setting)}: {style.short(metric)} {style.number(value)}{span}{text}"
-                for setting, value, span, text in zip(settings, mean, spans, more, strict=True)
+                _("{part}: {value}", part=written(setting), value=f"{value}{text}")
+                for setting, value, text in zip(settings, values, more, strict=True)
             ],
         ),
     ]  # fmt: skip
@@ -130,7 +141,11 @@ def quality(
                 yaxis="y2",
                 line={"color": style.FIRST_STAGE, "width": 1.5},
                 hover=[
-                    f"{written(setting)}: {style.short(share_title)} {value:.0%}"
+                    _(
+                        "{part}: {value}",
+                        part=written(setting),
+                        value=f"{style.short(share_title)} {value:.0%}",
+                    )
                     for setting, value in zip(settings, table[share], strict=True)
                 ],
             )
@@ -221,7 +236,11 @@ def _flags(
             draw.note(
                 math.log10(at) if scale == "log" else at,
                 1,
-                f"{style.short(name)}: {style.short(written(setting))}",
+                _(
+                    "{part}: {value}",
+                    part=style.short(name),
+                    value=style.short(written(setting)),
+                ),
                 ink.text,
                 yref="paper",
                 yanchor="bottom",
@@ -268,12 +287,10 @@ def _outcomes_alt(
     panels = _panels(rows, money)
     sentences = []
     for at, row in enumerate(rows):
-        means = [style.number(row.quality[name]) for name in ("mean", "low", "high")]
-        words = [_("{metric} {mean} ({low}…{high})", metric=metric, mean=means[0], low=means[1],
-                   high=means[2])]  # fmt: skip
+        words = [_with_ends(metric, *(row.quality[name] for name in ("mean", "low", "high")))]
         words += [f"{title} {texts[at]}" for title, _values, texts in panels]
-        sentences.append(f"{row.name}: {', '.join(words)}.")
-    return " ".join(sentences)
+        sentences.append(_("{name}: {facts}.", name=row.name, facts=enumerated(words)))
+    return paragraph(sentences)
 
 
 @draw.chart(_outcomes_alt)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from rankdash.core.base.i18n import enumerated
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import TIE_BAND
@@ -36,7 +37,7 @@ def _margins_alt(
         ),
         metric=metric,
         queries=style.queries(len(points)),
-        means=", ".join(style.signed(delta) for delta in means["delta"]),
+        means=enumerated(style.signed(delta) for delta in means["delta"]),
     )
 
 
@@ -106,7 +107,11 @@ def margins_chart(
                 line={"color": ink.text, "width": 2.5},
                 marker={"color": ink.text, "symbol": "square", "size": 7},
                 hover=[
-                    f"{_('mean of a tenth of the queries')}: {style.signed(delta)} (n = {n:,})"
+                    _(
+                        "{part}: {value}",
+                        part=_("mean of a tenth of the queries"),
+                        value=f"{style.signed(delta)} (n = {n:,})",
+                    )
                     for delta, n in zip(means["delta"], means["n"], strict=True)
                 ],
             )

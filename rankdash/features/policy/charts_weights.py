@@ -90,7 +90,10 @@ def gains_chart(
                 [place],
                 "markers",
                 marker=draw.marker(colour, "circle" if solid else "circle-open", 11),
-                hover=[f"{row.name}: {style.signed(gain.change)}<br>{words}"],
+                hover=[
+                    _("{part}: {value}", part=row.name, value=style.signed(gain.change))
+                    + f"<br>{words}"
+                ],
             )
         )
     traces += [

@@ -265,7 +265,7 @@ def _segment_options(segments: Mapping[str, tuple[str, ...]]) -> dict[str, tuple
 
 def _segment_words(options: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     return {
-        option: f"{shortened(column, 24)}: {shortened(value, 40)}"
+        option: _("{part}: {value}", part=shortened(column, 24), value=shortened(value, 40))
         for option, (column, value) in options.items()
     }
 

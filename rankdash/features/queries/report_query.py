@@ -98,7 +98,7 @@ def _page(study: Study, challenger: str, query_id: str, corrections: PageTable |
         note=note.text,
         corrections=corrections,
         definitions=[
-            f"{measure.title}: {_(measure.metric.meaning)}",
+            _("{part}: {value}", part=measure.title, value=_(measure.metric.meaning)),
             _(measure.metric.formula),
             *([_(measure.metric.note)] if measure.metric.note else []),
         ],

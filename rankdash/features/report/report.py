@@ -270,7 +270,7 @@ def _foot(study: Study) -> str:
     )
     check = _(
         "This report can be checked: {command}",
-        command="rankdash verify REPORT --qrels FILE --run FILE …",
+        command=_("rankdash verify REPORT --qrels FILE --run FILE …"),
     )
     sentences = [text, check] if is_certifiable(study) else [text]
     return f"<footer>{html_safe(paragraph(sentences))}</footer>"

@@ -19,6 +19,7 @@ from rankdash.core.base.i18n import (
     ngettext,
     number,
     paragraph,
+    separated,
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
@@ -166,7 +167,10 @@ def origin(draft: Draft) -> str:
 
 
 def _listed(values: Mapping[str, object]) -> str:
-    return "; ".join(f"{name}: {_short(str(value))}" for name, value in values.items()) or DASH
+    parts = (
+        _("{part}: {value}", part=name, value=_short(str(value))) for name, value in values.items()
+    )
+    return separated(parts) or DASH
 
 
 def _short(text: str) -> str:

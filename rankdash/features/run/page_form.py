@@ -165,7 +165,8 @@ def _draw_settings(
     for name, stage in stages.items():
         member = offered[str(values[stage])]
         with st.container(border=True):
-            st.markdown(f"**{titles[stage]}: {_p('reranker', member.title)}**")
+            heading = _("{part}: {value}", part=titles[stage], value=_p("reranker", member.title))
+            st.markdown(f"**{heading}**")
             # A separate key: the same reranker may also be outside the cascade.
             nested = replace(member, name=f"{kind.name}.{stage}.{member.name}")
             chosen = _draw_settings(nested, offered, language, share)

@@ -105,7 +105,7 @@ def _draw_grid(rows: Sequence[JobRow]) -> None:
             running = next((row for row in live if row.state == "running"), live[0])
             parts = [
                 _("{done} of {total} variants", done=number(done, 0), total=number(len(rows), 0)),
-                f"{markdown_safe(running.name, 80)}: {_state(running)}",
+                _("{part}: {value}", part=markdown_safe(running.name, 80), value=_state(running)),
                 *([_progress(running)] if running.total else []),
             ]
             text.progress(share, text=" · ".join(parts))

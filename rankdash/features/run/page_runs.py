@@ -18,6 +18,7 @@ from rankdash.core.base.i18n import (
     ngettext,
     number,
     percent,
+    separated,
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
@@ -147,7 +148,7 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
             ],
             _p("column", "done"): [row.queries_done for row in rows],
             _p("column", "note"): [notes[row.id].text if row.id in notes else None for row in rows],
-            _p("column", "remarks"): ["; ".join(each.remarks()) or None for each in records],
+            _p("column", "remarks"): [separated(each.remarks()) or None for each in records],
             _p("column", "runtime"): [
                 " → ".join(name for _stage, name in each.runtimes) or None for each in records
             ],

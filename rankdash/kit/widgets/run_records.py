@@ -118,7 +118,8 @@ def usage_line(run_id: str) -> None:
         parts.append(_("{n} of them without an answer", n=number(used.failed, 0)))
     for unit, amount in used.billed.items():
         digits = 0 if float(amount).is_integer() else 4
-        parts.append(f"{markdown_safe(unit, 40)}: {number(amount, digits)}")
+        billed = number(amount, digits)
+        parts.append(_("{part}: {value}", part=markdown_safe(unit, 40), value=billed))
     if used.noted:
         parts.append(
             ngettext(
