@@ -13,7 +13,8 @@ from rankdash.core.base.errors import Finding
 from rankdash.core.base.rules import RULE_OF_THUMB
 from rankdash.core.data.measured import Measured, Stopped
 from rankdash.core.metrics import Conventions
-from rankdash.core.runs.combining import Tuned
+from rankdash.core.rerankers.fusion import Fusion
+from rankdash.core.runs.combining import CombinedRun, Tuned, fuse
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.prices import shipped
@@ -99,6 +100,17 @@ def stopped() -> Study:
     """Return a study of a run that was stopped by its result after 10 of 30 queries."""
     loaded = rows(FLAT)
     return compared(loaded, moved(loaded, TOP, measured=Measured(stopped=Stopped(10, 30))))
+
+
+def fused_with_a_stopped_part() -> Study:
+    """Return a study of a fusion with a run that was stopped after 10 of 30 queries."""
+    loaded = rows(FLAT)
+    part = moved(loaded, TOP, "part", measured=Measured(stopped=Stopped(10, 30)))
+    first = CombinedRun("first stage", loaded.dataset.candidates, None)
+    fused = fuse(
+        loaded.dataset, [first, CombinedRun(part.name, part.ranking, part)], Fusion("rrf"), "both"
+    )
+    return compared(loaded, part, fused, challengers=(fused.id,))
 
 
 def tuned_here(ranks: Sequence[int], on: str = "", gain: float = 0.031) -> Study:
@@ -244,6 +256,7 @@ def cases() -> dict[str, tuple[Any, ...]]:
         "retrieved by a bi-encoder": (made("corpus-bi-encoder", labelled={0: 9}), "baseline"),
         "retrieved by both": (made("corpus-fused", labelled={0: 9}), "baseline"),
         "stopped by its result": (stopped(), "stopped"),
+        "a fusion with a stopped part": (fused_with_a_stopped_part(), "stopped"),
         "weights tuned on these queries": (tuned_here(TOP), "tuned"),
         "an unknown gain": (tuned_here(TOP, gain=math.nan), "tuned"),
         "tuned on another data set": (tuned_here(TOP, "another"), "tuned"),

@@ -89,6 +89,7 @@ def test_the_answer_follows_from_the_proof_and_the_interval_of_the_net(texts):
         "not proven, the upper end above": (changed(0.02, -0.01, 0.101, "unproven"), SCENARIO),
         "not proven, the upper end the cost": (changed(0.02, -0.01, 0.1, "unproven"), SCENARIO),
         "a proven loss": (LOSS, SCENARIO),
+        "tuned on these queries": (replace(UNSURE, in_sample=True), SCENARIO),
         "too few queries": (FEW, SCENARIO),
         "one query": (replace(FEW, queries=1), SCENARIO),
         "no change": (Gain(NO_CHANGE), SCENARIO),

@@ -19,7 +19,7 @@ from rankdash.core.runs import combining
 from rankdash.core.runs.results import MeasuredLoad
 from rankdash.core.statistics.comparison import Comparison, compare
 from rankdash.core.statistics.inference import intervals, relative_interval
-from rankdash.core.statistics.verdict import Kind, Verdict, relative_change
+from rankdash.core.statistics.verdict import Kind, Verdict, is_in_sample, relative_change
 from rankdash.core.study import headroom, latency
 from rankdash.core.study.cache import Key, part
 from rankdash.core.study.judged import JudgedVerdict, headline
@@ -335,7 +335,13 @@ def gain(study: Study, system: str) -> Gain | None:
         relative,
         _measured(hit, hit["delta"], (hit["delta_low"], hit["delta_high"])),
         int(row["paired"]),
+        in_sample=_in_sample(study, system, row["delta_low"], row["delta_high"]),
     )
+
+
+def _in_sample(study: Study, system: str, low: float, high: float) -> bool:
+    tuned = study.tuned(study.baseline) is not None, study.tuned(system) is not None
+    return is_in_sample(tuned, low, high)
 
 
 def _estimated(study: Study, system: str) -> Gain | None:
@@ -355,7 +361,9 @@ def _judged(study: Study, verdict: JudgedVerdict) -> Gain | None:
     measure = parse_measure(hit_spec(study.cutoff))
     hit = headline(replace(study, metric=measure.metric.name, cutoff=measure.k), verdict.challenger)
     change = MeasuredChange(0.0) if hit is None else _changed(hit, 1.0)
-    return Gain(relative, change, verdict.three.corrected.n, verdict.judge)
+    three = verdict.three.corrected
+    in_sample = _in_sample(study, verdict.challenger, three.low, three.high)
+    return Gain(relative, change, three.n, verdict.judge, in_sample=in_sample)
 
 
 def _corrected(verdict: JudgedVerdict) -> MeasuredChange | None:

@@ -136,6 +136,11 @@ class Trend:
         return int((self.frame["verdict"] == APART).sum())
 
     @property
+    def tested(self) -> int:
+        """The number of comparisons with a p, for which the p values are corrected."""
+        return int(self.frame["p"].notna().sum())
+
+    @property
     def stopped(self) -> int:
         """The number of systems with runs that were stopped by their result."""
         return len(self.frame) - self.apart - int(self.frame["on_line"].sum())

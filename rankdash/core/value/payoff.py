@@ -80,7 +80,8 @@ class Gain:
     relative: change of the metric as a share of the baseline's mean (0.2 = 20 % higher). hit:
         change of hit@k, as a share of the searches. judge: the name of the LLM judge whose grades
         are included, corrected with labels of these queries; "" without one. labels: number of
-        labels that the change was estimated from; 0 if it was measured.
+        labels that the change was estimated from; 0 if it was measured. in_sample: whether a system
+        was tuned on these queries, so that the change proves nothing.
     """
 
     relative: MeasuredChange
@@ -88,6 +89,7 @@ class Gain:
     queries: int = 0
     judge: str = ""
     labels: int = 0
+    in_sample: bool = False
 
     def at(self, end: Literal["low", "high"]) -> Gain | None:
         """Return the gain with each measured value replaced by one end of its interval; None if the

@@ -305,6 +305,12 @@ def _not_proven(context: MoneyContext, gain: Gain) -> str:
         )
     if change.low <= 0 <= change.high:
         return _("{metric} changes by {change}, but its interval includes 0.", **params)
+    if gain.in_sample:
+        return _(
+            "{metric} changes by {change}, but these queries were used to tune weights, so the "
+            "change is in-sample.",
+            **params,
+        )
     return _(
         "{metric} changes by {change}, but this may be due to chance (see the verdict).", **params
     )

@@ -319,6 +319,14 @@ def rests_on(history: Past) -> None:
 def _shared(trend: Trend) -> str:
     if not trend.queries:
         return _("No query has a result in every compared run, so the runs cannot be compared.")
+    if trend.stopped:
+        return ngettext(
+            "Apart from stopped runs, the means, changes and tests use the same {n} query for "
+            "every run.",
+            "Apart from stopped runs, the means, changes and tests use the same {n} queries for "
+            "every run.",
+            trend.queries,
+        )
     if trend.queries < trend.fullest:
         return _(
             "The means, changes and tests use the {n} of {all} queries with a result in every "
@@ -353,10 +361,21 @@ def looks(history: Past) -> None:
         way = {"holm": _p("correction", "Holm"), "bh": _p("correction", "Benjamini–Hochberg")}[
             study.statistics.correction
         ]
-        corrected = _(
-            "The p values are corrected for all {n} comparisons ({way}).",
-            n=number(made, 0),
-            way=way,
+        tested = history.trend.tested
+        corrected = (
+            _(
+                "The p values are corrected for all {n} comparisons ({way}).",
+                n=number(made, 0),
+                way=way,
+            )
+            if tested in (0, made)
+            else _(
+                "The p values are corrected for {n} of the {all} comparisons ({way}); the others "
+                "have no p.",
+                n=number(tested, 0),
+                all=number(made, 0),
+                way=way,
+            )
         )
         st.info(
             paragraph([text, corrected]),

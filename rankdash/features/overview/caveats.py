@@ -155,6 +155,20 @@ class StoppedRun(Caveat, code="stopped", section="risks", title="stopped by its 
                 yield cls(system, run.stopped)
 
     def sentence(self, study: Study, fit: Fit = str) -> str:
+        run = study.run(self.system)
+        parts = () if run is None else combining.part_ids(run)
+        part = next((each for each in parts if each in study.systems and study.stopped(each)), None)
+        if part is not None:
+            return ngettext(
+                "The part {part} of {system} was stopped by its result, so only {scored} of {n} "
+                "query count. Another metric may not be conclusive.",
+                "The part {part} of {system} was stopped by its result, so only {scored} of {n} "
+                "queries count. Another metric may not be conclusive.",
+                self.record.planned,
+                part=fit(study.name(part)),
+                system=fit(study.name(self.system)),
+                scored=number(self.record.scored, 0),
+            )
         return ngettext(
             "{system} was scored on {scored} of {n} query, until its result was conclusive. "
             "Another metric may not be conclusive.",

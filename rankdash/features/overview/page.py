@@ -97,6 +97,13 @@ def metrics(study: Study) -> None:
 
 def _metrics(study: Study, columns: int) -> None:
     widgets_charts.draw(charts.systems(study, columns), key="overview.systems")
+    if any(map(study.stopped, study.chosen)):
+        st.caption(
+            _(
+                "Each mean is over the queries that the system has a value for; changes compare "
+                "the same queries."
+            )
+        )
 
 
 def systems_table(study: Study) -> None:

@@ -7,7 +7,7 @@ import math
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import number, paragraph, percent
+from rankdash.core.base.i18n import ngettext, number, paragraph, percent
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe
 from rankdash.core.statistics.planning import POWER
@@ -102,7 +102,12 @@ def _line(study: Study, system: str, verdict: Verdict) -> str:
     before, after = (float(str(verdict.params[end])) for end in ("before", "after"))
     if math.isfinite(row["delta"]):
         metric = html_safe(study.measure.title)
-        parts.append(f"<span>{metric} {number(before)} → <b>{number(after)}</b></span>")
+        means = f"{metric} {number(before)} → <b>{number(after)}</b>"
+        if study.stopped(system) or study.stopped(study.baseline):
+            # The other means on the page are over more queries.
+            over = ngettext("over {n} query", "over {n} queries", int(row["paired"]))
+            means += f" {html_safe(over)}"
+        parts.append(f"<span>{means}</span>")
     if math.isfinite(row["delta_low"]):
         ends = row["delta_low"], row["delta_high"]
         minimum = study.statistics.worthwhile

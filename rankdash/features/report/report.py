@@ -273,4 +273,11 @@ def _foot(study: Study) -> str:
         command=_("rankdash verify REPORT --qrels FILE --run FILE …"),
     )
     sentences = [text, check] if is_certifiable(study) else [text]
+    if any(map(study.tuned, study.chosen)):
+        sentences.append(
+            _(
+                "This report contains a system that was tuned on these queries, so it cannot be "
+                "verified."
+            )
+        )
     return f"<footer>{html_safe(paragraph(sentences))}</footer>"

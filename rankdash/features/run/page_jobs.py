@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -182,11 +182,33 @@ def _offer_overview(every: Sequence[JobRow]) -> None:
         done = paragraph([_("Done: {names}.", names=names), lost])
         text.warning(done, icon=":material/warning:")
     else:
-        text.success(_("Done: {names}.", names=names), icon=":material/check_circle:")
+        words = [_("Done: {names}.", names=names), *_stopped_early(runs)]
+        text.success(paragraph(words), icon=":material/check_circle:")
     if action.button(_p("button", "Compare"), icon=":material/monitoring:", key="compare.done"):
         watched.clear()
         address.choose("system", list(runs)[: view.MOST_COMPARED])
         view.go("overview")
+
+
+def _stopped_early(runs: Mapping[str, str]) -> list[str]:
+    """Return a sentence on each run that was stopped by its result. runs: id → name."""
+    sentences = []
+    for run_id, name in runs.items():
+        _machine, measured = workspace().recorded(run_id)
+        record = None if measured is None else measured.stopped
+        if record is not None:
+            sentences.append(
+                ngettext(
+                    "{name} stopped early, because its result is conclusive: {scored} of {n} "
+                    "query is scored.",
+                    "{name} stopped early, because its result is conclusive: {scored} of {n} "
+                    "queries are scored.",
+                    record.planned,
+                    name=markdown_safe(name, 60),
+                    scored=number(record.scored, 0),
+                )
+            )
+    return sentences
 
 
 def _draw_job(row: JobRow) -> None:
