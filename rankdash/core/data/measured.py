@@ -32,10 +32,6 @@ def meets(value: float, limit: float) -> bool:
     return value <= limit * (1 + _ROUNDING)
 
 
-STOPPED = "not scored: the result was conclusive"
-"""The reason of the skipped queries of a run that was stopped by its result."""
-
-
 @dataclass(frozen=True)
 class Level:
     """The throughput measured with `in_flight` concurrent queries for a limited time.
