@@ -24,7 +24,7 @@ from rankdash.features.policy import (
 )
 from rankdash.features.policy.words import section_titles
 from rankdash.kit.widgets import pickers
-from rankdash.kit.widgets.text import markdown_safe
+from rankdash.kit.widgets.text import markdown_safe, name_safe
 
 Show = Callable[[Study, str], None]
 
@@ -53,6 +53,11 @@ def draw(study: Study, challenger: str) -> None:
     except RankdashError as error:
         st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
         return
+    if study.baseline != FIRST_STAGE:
+        first = name_safe(study.name(FIRST_STAGE))
+        st.caption(
+            _("A policy always starts from {first}; the baseline has no effect here.", first=first)
+        )
     parts = sections()
     section = pickers.pick_one(
         "section",

@@ -2,7 +2,7 @@
 
 A step is part of a policy only if the user chose it. The expected quality is measured by applying
 all steps together, query by query. If a step is chosen on the labels, each query is evaluated with
-the steps that are chosen on the other folds.
+the steps that are chosen on the other folds, and has the mean of its values over several splits.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.fusion import fuse as fuse_rankings
 from rankdash.core.statistics.inference import ROUNDING, intervals
 from rankdash.core.study.cache import Key, part
-from rankdash.core.study.costs import depth_values, depths
 from rankdash.core.study.latency import timed_by
 from rankdash.core.study.pricing import bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.value.depth import Cuts, curve_of
+from rankdash.core.value.depth import Cuts
 from rankdash.features.policy.floor import (
     floor,
     floor_choice,
@@ -45,8 +44,11 @@ from rankdash.features.policy.skipping import (
     rule_costs,
     skipping,
 )
-from rankdash.features.policy.weights import best_of, near_duplicates, weights
+from rankdash.features.policy.weights import FOLDS, best_of, near_duplicates, weights
 from rankdash.features.policy.weights import folds as folds_by_group
+
+REPEATS = 20
+"""The number of splits into folds for the expected quality."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,9 @@ class Expected:
     reranking of every query. over_first, over_full: the policy's differences from the other two.
     compared: the number of queries that the verdict compares.
     tuned: the steps that are chosen on the labels: each query is evaluated with steps chosen
-    without it. skipped, late: shares of the queries. timed: the number of queries with a latency.
-    p95_ms, full_p95_ms: of reranking, with 0 ms for a skipped query; NaN with too few latencies.
+    without it, and has its mean over `REPEATS` splits. skipped, late: shares of the queries.
+    timed: the number of queries with a latency. p95_ms, full_p95_ms: of reranking, with 0 ms for a
+    skipped query; NaN with too few latencies.
     """
 
     policy: Policy
@@ -139,6 +142,11 @@ class Expected:
     timed: int
     p95_ms: float
     full_p95_ms: float
+
+    @property
+    def skips_all(self) -> bool:
+        """True if no query is reranked."""
+        return self.skipped > 1 - ROUNDING
 
 
 def apply(policy: Policy, study: Study) -> Ranking:
@@ -236,27 +244,15 @@ def _values(study: Study, policy: Policy) -> pd.Series[float]:
 # From choices to a policy, on all queries or without the queries of a fold.
 
 
-def _recommended(study: Study, system: str) -> int:
-    """Return the recommended depth; 0 without one."""
-    try:
-        found = depths(study, system)
-    except RankdashError:
-        return 0
-    return 0 if found is None else found.curve.enough
-
-
 @part("labels", "chosen", "metric", "metrics", "conventions", "statistics")
 def policy_of(study: Study, choices: Choices) -> tuple[Policy, tuple[str, ...]]:
     """Return the policy that the choices make on all queries, and the names of its steps that are
     chosen on the labels.
 
-    The recommended depth counts as chosen on the labels. A step without a safe rule or floor is
-    omitted.
+    A depth is fixed, because the user chose it. A step without a safe rule or floor is omitted.
     """
     system, tuned = choices.system, []
     policy = Policy(system, choices.depth, choices.deadline_ms)
-    if choices.depth is not None and choices.depth == _recommended(study, system):
-        tuned.append("depth")
     if choices.skip_loss is not None:
         k = rank_after(study)
         rule = skipping(study, system, choices.margin, k, choices.skip_loss).rule
@@ -313,14 +309,7 @@ def _without_fold(
 
     folds: query id → fold, of the queries that the verdict compares.
     """
-    system, count = policy.system, int(folds.max()) + 1
-    policies = [policy] * count
-    if "depth" in tuned:
-        values = depth_values(study, system)
-        fold = folds.reindex(values.index)
-        for each in range(count):
-            curve = curve_of(values[fold != each], study.measure, study.rules(system))
-            policies[each] = replace(policies[each], depth=curve.enough or None)
+    system, policies = policy.system, [policy] * FOLDS
     if "skip" in tuned and choices.skip_loss is not None:
         rules = rule_costs(study, system, choices.margin, rank_after(study))
         best = best_without(
@@ -332,16 +321,36 @@ def _without_fold(
     if "weights" in tuned:
         ids = weights(study, choices.weights).query_ids
         held = np.asarray(folds.reindex(ids))
-        for each in range(count):
+        for each in range(FOLDS):
             fuse = _fused(study, choices, held == each)
             policies[each] = replace(policies[each], fuse=fuse)
     if "floor" in tuned and choices.floor_alpha is not None:
         found = floor(study, system)
         other = np.asarray(folds.reindex(found.query_ids))
-        for each in range(count):
+        for each in range(FOLDS):
             score = lowest_score(found.best[other != each], choices.floor_alpha)
             policies[each] = replace(policies[each], floor=None if score == -math.inf else score)
     return policies
+
+
+def _held_out(
+    study: Study, choices: Choices, policy: Policy, tuned: tuple[str, ...], queries: pd.Index[str]
+) -> Floats:
+    """Return the value of each query with steps that are chosen on the other folds, (n,): the mean
+    over `REPEATS` splits."""
+    texts = study.dataset.query_text().reindex(queries).tolist()
+    groups = near_duplicates(texts) if any(texts) else np.arange(len(queries))
+    total, known = np.zeros(len(queries)), dict[Policy, Floats]()
+    for repeat in range(REPEATS):
+        drawn = folds_by_group(groups, study.statistics.seed, repeat)
+        folds = pd.Series(drawn, index=queries)
+        others = _without_fold(study, choices, policy, tuned, folds)
+        for each in set(others) - set(known):
+            known[each] = outcomes(each, study)["value"].to_numpy()
+        values = np.stack([known[each] for each in others], axis=1)
+        total += values[np.arange(len(queries)), drawn]
+    mean: Floats = total / REPEATS
+    return mean
 
 
 def expected(study: Study, choices: Choices) -> Expected | None:
@@ -356,13 +365,7 @@ def _expected(study: Study, choices: Choices, timed: Key) -> Expected | None:
     policy, tuned = policy_of(study, choices)
     rows = outcomes(policy, study)
     if tuned and len(rows):
-        texts = study.dataset.query_text().reindex(rows.index).tolist()
-        groups = near_duplicates(texts) if any(texts) else np.arange(len(rows))
-        drawn = folds_by_group(groups, study.statistics.seed)
-        folds = pd.Series(drawn, index=rows.index)
-        others = _without_fold(study, choices, policy, tuned, folds)
-        values = np.stack([outcomes(each, study)["value"] for each in others], axis=1)
-        rows["value"] = values[np.arange(len(rows)), drawn]
+        rows["value"] = _held_out(study, choices, policy, tuned, rows.index)
     known = rows[rows["value"].notna()]
     if known.empty:
         return None

@@ -108,8 +108,11 @@ def document(
         "price_per_1000": price,
         "currency": money.currency if money is not None and price is not None else None,
     }
+    # The file of such a policy contains a sentence for its reader.
+    note = {"note": "Do not rerank: this policy skips every query."} if found.skips_all else {}
     return {
         "policy": VERSION,
+        **note,
         "data": study.dataset.id,
         "metric": study.spec,
         "first_stage": {

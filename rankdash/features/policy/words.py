@@ -17,9 +17,10 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.statistics.inference import ROUNDING
+from rankdash.core.study.pricing import bill
 from rankdash.core.study.study import Study
 from rankdash.core.words.prices import money
-from rankdash.features.policy.policy import Choices, Estimate, Expected, Policy
+from rankdash.features.policy.policy import REPEATS, Choices, Estimate, Expected, Policy
 from rankdash.features.policy.skipping import rank_after, skipping
 
 
@@ -103,6 +104,7 @@ def effect(
             found.n,
             metric=metric,
         )
+    first = _span(found.first_stage, study, number)
     params = {
         "metric": metric,
         "system": safe(study.name(choices.system)),
@@ -110,6 +112,11 @@ def effect(
         "first": _span(found.over_first, study, signed),
         "full": _span(found.over_full, study, signed),
     }
+    if found.skips_all:
+        return [
+            _("**Do not rerank: this policy skips every query.**"),
+            _("Expected {metric}, as without reranking: {mean}.", metric=metric, mean=first),
+        ]
     sentences = [
         _(
             "**Expected {metric} with this policy: {mean}.** The change is {first} from the "
@@ -144,12 +151,27 @@ def effect(
     if price is not None:
         currency = study.money.currency if study.money is not None else ""
         amounts = [money(each, currency) for each in price]
-        sentences.append(
-            _("1,000 searches cost {left} instead of {price}.", left=amounts[0], price=amounts[1])
-            if choices.any
-            else _("1,000 searches cost {price}.", price=amounts[1])
-        )
+        if not choices.any:
+            sentences.append(_("1,000 searches cost {price}.", price=amounts[1]))
+        elif amounts[0] == amounts[1]:
+            sentences.append(_unchanged(study, found.policy, amounts[1]))
+        else:
+            left, before = amounts
+            sentences.append(
+                _("1,000 searches cost {left} instead of {price}.", left=left, price=before)
+            )
     return sentences
+
+
+def _unchanged(study: Study, policy: Policy, amount: str) -> str:
+    paid = bill(study, policy.system)
+    if policy.depth and paid is not None and paid.price is not None and paid.price.unit == "flat":
+        return _(
+            "The price of 1,000 searches stays {price}: your price is per search, whatever the "
+            "depth.",
+            price=amount,
+        )
+    return _("The price of 1,000 searches stays {price}.", price=amount)
 
 
 def _first_stage_only(found: Expected) -> bool:
@@ -179,7 +201,8 @@ def basis(
         sentences.append(
             _(
                 "Chosen on these labels: {steps}. So each query is evaluated with steps that are "
-                "chosen on the other folds (5-fold cross-validation).",
+                "chosen on the other folds (5-fold cross-validation, mean over {n} splits).",
+                n=REPEATS,
                 steps=enumerated([titles[each] for each in found.tuned]),
             )
         )
