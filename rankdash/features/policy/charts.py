@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rankdash.core.base.i18n import brief, enumerated, number, paragraph
+from rankdash.core.base.i18n import brief, enumerated, level_percent, number, paragraph
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
+from rankdash.core.base.rules import LEVEL
 from rankdash.kit.drawing import draw, style
 
 NO_LINES: Mapping[str, float] = {}
-_HEIGHT, _PANEL, _FLAG = 330, 110, 17
+_HEIGHT, _PANEL, _FLAG, _LEGEND = 330, 110, 17, 24
 # The share of the height for a second chart below.
 _PART = 0.2
 _MOST_POINTS = 6
@@ -81,6 +82,7 @@ def quality(
     scale: Literal["linear", "log", "even", "percent"] = "linear",
     written: Callable[[float], str] = number,
     hover: Sequence[str] = (),
+    level: float = LEVEL,
 ) -> go.Figure:
     """Draw the metric with its interval as a band; below it, if requested, a share of the queries.
 
@@ -90,7 +92,7 @@ def quality(
         the user's setting. share, share_title: a column from 0 to 1, and its name. other,
         other_title: a column with the metric of another method, and its name. scale: "even" spaces
         the rows evenly, "percent" is for shares. written: formats a setting. hover: more text for
-        each row.
+        each row. level: of the interval.
     """
     settings = table[x].astype(float).tolist()
     place = _placed(settings, scale)
@@ -110,8 +112,8 @@ def quality(
     ]
     traces = [
         draw.band(
-            [at for at, has in zip(xs, known, strict=True) if has], low, high, style.BETTER, 0.15,
-            {"width": 0},
+            [at for at, has in zip(xs, known, strict=True) if has], low, high, style.BETTER, 0.25,
+            {"width": 0}, name=_("{level} interval", level=level_percent(level)) if low else None,
         ),
         draw.scatter(
             xs,
@@ -168,8 +170,8 @@ def quality(
     return style.finish(
         traces,
         ink,
-        height,
-        margin={"t": 12 + _FLAG * len(labels), **margin},
+        height + _LEGEND,
+        margin={"t": 12 + _LEGEND + _FLAG * len(labels), **margin},
         shapes=[*(draw.target_line(value, ink, "y") for value in lines.values()), *uprights],
         annotations=[*names, *labels],
         xaxis={

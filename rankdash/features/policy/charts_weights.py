@@ -73,7 +73,7 @@ def gains_chart(
             [1, 1],
             "lines",
             name=_("middle 90% of the splits"),
-            line={"color": style.faded(style.FIRST_STAGE, 0.35), "width": 14},
+            line={"color": style.faded(style.FIRST_STAGE, 0.6), "width": 14},
         )
     ]
     for place, row in enumerate(rows):
@@ -99,6 +99,11 @@ def gains_chart(
     traces += [
         draw.key(_("{level} interval", level=level_percent(level)), "line-ew", ink.text),
         draw.key(_("in-sample, or not proven"), "circle-open", ink.muted),
+        *(
+            [draw.key(_("{mark} held out, and proven", mark=draw.MARK), "circle", ink.text)]
+            if any(row.gain.proven and not row.in_sample for row in rows)
+            else []
+        ),
         draw.scatter([None], [None], "markers", yaxis="y2"),
     ]
     scale = style.row_labels(ink, range=[len(rows) - 0.4, -0.6], tickvals=list(range(len(rows))))

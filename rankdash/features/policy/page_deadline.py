@@ -109,6 +109,7 @@ def show(study: Study, challenger: str) -> None:
             share="fallback",
             share_title=_("over the deadline"),
             written=milliseconds,
+            level=study.statistics.level,
         ),
         key="policy.deadline",
     )

@@ -68,6 +68,7 @@ def show(study: Study, challenger: str) -> None:
             chosen=None if chosen == ALL else float(chosen),
             scale="even",
             written=_written,
+            level=study.statistics.level,
             hover=[_more(*each) for each in zip(by_depth.p95, cost, strict=True)],
         ),
         key="policy.depth",

@@ -93,6 +93,7 @@ def show(study: Study, challenger: str) -> None:
             chosen=None if own is None else score,
             share="shown",
             share_title=_("documents shown"),
+            level=study.statistics.level,
             hover=[_effect(row) for row in table.to_dict("records")],
         ),
         key="policy.floor",

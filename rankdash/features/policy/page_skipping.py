@@ -200,6 +200,7 @@ def _cost(study: Study, challenger: str, margin: Margin, tolerance: float, chose
             other_title=_("picked at random"),
             scale="percent",
             written=percent,
+            level=study.statistics.level,
             hover=[
                 "" if math.isinf(threshold) else _("margin of at least {n}", n=number(threshold))
                 for threshold in curve["threshold"]
