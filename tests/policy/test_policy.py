@@ -12,7 +12,7 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import evaluate, judge
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.core.study.costs import depth_values
+from rankdash.core.study.costs import depth_values, depths
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.policy.deadline import deadline
@@ -172,6 +172,15 @@ def test_the_file_contains_what_is_expected(study, system, approved):
     choices = Choices(system, depth=20, skip_loss=0.05, deadline_ms=900.0, floor_alpha=0.05)
     content = document(study, choices, expected(study, choices), 0.4)
     approved("exports/policy", written(content).decode())
+
+
+def test_a_recommended_depth_is_fixed_too(study, system):
+    depth = depths(study, system).curve.enough
+    assert depth > 0
+    found = expected(study, Choices(system, depth=depth))
+    rows = outcomes(Policy(system, depth=depth), study)
+    assert found.tuned == ()
+    assert found.quality.mean == pytest.approx(rows["value"].mean())
 
 
 BROKEN = {
