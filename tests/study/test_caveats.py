@@ -15,11 +15,14 @@ from rankdash.core.data.measured import Measured, Stopped
 from rankdash.core.metrics import Conventions
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.runs.combining import CombinedRun, Tuned, fuse
+from rankdash.core.study import costs
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.prices import shipped
 from rankdash.features.overview import command_compare, page_verdict
 from rankdash.features.overview.caveats import Caveat, caveats, unknown_tokens
+from rankdash.features.policy.policy import Choices, expected
+from rankdash.features.policy.words import basis
 from rankdash.features.report.report import PRESETS, Front, html
 from tests.approved import table
 from tests.reporting.reading import Read
@@ -368,6 +371,17 @@ def test_each_caveat_is_on_the_page_the_decision_page_and_the_command_line():
             for name, text in surfaces.items():
                 if (name, each.section) != ("decision page", "elsewhere"):
                     assert " ".join(each.sentence(of).split()) in " ".join(text.split()), name
+
+
+def test_a_tuned_gain_is_in_sample_in_policy_cost_and_report():
+    of = tuned_here(TOP)
+    [system] = of.challengers
+    choices = Choices(system, depth=2)
+    found, gain = expected(of, choices), costs.gain(of, system)
+    assert found is not None and any("in-sample" in each for each in basis(of, choices, found))
+    assert gain is not None and gain.in_sample
+    footer = "a system that was tuned on these queries, so it cannot be verified"
+    assert footer in html(of, Front(sections=PRESETS["decision"])).decode()
 
 
 def test_names_and_values_are_made_fit_for_where_they_stand():
