@@ -3,10 +3,13 @@
 import json
 import math
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from rankdash.core.data.measured import Measured, Stopped
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import StopRule
 from rankdash.core.runs.stopping import Look
@@ -176,3 +179,14 @@ def test_a_conclusive_run_is_stopped_or_goes_on(add, workspace, stored):
     app.button(key="stop.b").click().run()
     assert rules() == [False, True]
     assert not {"stop.b", "continue.b"} & {button.key for button in app.button}
+
+
+def test_a_run_that_stopped_early_is_named_at_its_end(add, workspace, stored):
+    dataset = workspace.dataset(stored)
+    run = run_from_ranking("mini", stored, dataset.candidates, "mini.trec")
+    workspace.save_run(replace(run, measured=Measured(stopped=Stopped(45, 90))))
+    add(run.id, "running")
+    app = part(page_jobs.draw, stored)
+    add(run.id, "done")
+    app.run()
+    assert any("45 of 90 queries are scored" in each.value for each in app.success)
