@@ -119,6 +119,7 @@ def test_a_stopped_run_is_compared_over_its_own_queries_and_shortens_no_other():
     usual = trend_of_points({"a": whole["a"], "b": whole["b"]}, "a", "ndcg@10", T).frame
     found = trend_of_points(whole | {"c": stopped}, "a", "ndcg@10", T)
     assert (found.queries, found.apart, found.stopped, found.comparisons) == (20, 0, 1, 2)
+    assert found.tested == 1
     assert found.frame["on_line"].tolist() == [True, True, False]
     assert found.frame["delta_low"][1] == usual["delta_low"][1]
     row = found.frame.iloc[2]

@@ -14,6 +14,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.features.overview import page_verdict
 from rankdash.features.policy import page_weights
+from rankdash.features.policy.weights import Gain, weights
 from tests.approved import table
 from tests.policy.test_weights import a_study, better
 from tests.study.builders import LETTERS, study_on
@@ -54,6 +55,14 @@ def test_fusion_weights(approved, language):
         for name, (study, given) in CASES.items()
     }
     approved(f"ui/weights.{language}", table(cases))
+
+
+def test_an_interval_without_0_names_the_p_that_does_not_prove_it():
+    study = a_study()
+    tuned = weights(study, (FIRST_STAGE, *study.challengers))
+    gain = Gain(0.036, 0.002, 0.074, p=0.0621)
+    sentence = page_weights.conclusion(study, replace(tuned, over_single=gain))
+    assert "(95%: +0.002 … +0.074; corrected p 0.0621)" in sentence
 
 
 def test_the_stored_run_is_marked(workspace):
