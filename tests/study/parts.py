@@ -113,6 +113,7 @@ def values(of: Study) -> dict[str, Any]:
         "passages": [1, 2],
         "margin": ["first", "edge"],
         "tolerance": [0.3, 0.0],
+        "of_first": [None, 2],
         "choices": [
             Choices(of.challengers[-1], depth=5, skip_loss=0.3, deadline_ms=60.0),
             Choices(of.challengers[0], depth=8, skip_loss=0.0, margin="edge"),
