@@ -347,6 +347,7 @@ def policy(
     skip_loss: float | None = None,
     deadline_ms: float | None = None,
     floor_alpha: float | None = None,
+    fuse: bool = False,
 ) -> dict[str, Any]:
     """Return a serving policy with its expected effect: the content of policy.json.
 
@@ -357,6 +358,7 @@ def policy(
         acceptable loss, as a share of the mean.
     deadline_ms: the first stage's order is shown if reranking takes longer.
     floor_alpha: the accepted share of answerable queries that lose all relevant documents.
+    fuse: fuse the reranker's order with that of the first stage, with tuned weights.
 
     Raises DataError if no query has a value with the policy, or if a floor has no meaning.
     """
@@ -369,9 +371,10 @@ def policy(
         skip_loss=(skip_loss, Real, NONE),
         deadline_ms=(deadline_ms, Real, NONE),
         floor_alpha=(floor_alpha, Real, NONE),
+        fuse=(fuse, bool),
     )
     system = study.challengers[0] if run is None else run.id
-    return content_of(study, system, depth, skip_loss, deadline_ms, floor_alpha)
+    return content_of(study, system, depth, skip_loss, deadline_ms, floor_alpha, fuse=fuse)
 
 
 def report(

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import rankdash as rd
 from rankdash.core.base.errors import DataError
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import evaluate, judge
@@ -257,3 +258,11 @@ def test_a_gain_by_chance_is_not_expected_on_new_queries(choice):
         held_out.append(found.over_full.mean)
     assert np.mean(in_sample) - np.mean(held_out) > 0.01
     assert abs(np.mean(held_out)) < 0.04
+
+
+def test_the_package_fuses_with_the_first_stage(study):
+    [system] = (each for each in study.challengers if study.name(each) == "bge-small")
+    content = rd.policy(study, study.run(system), fuse=True)
+    choices = Choices(system, weights=(FIRST_STAGE, system))
+    assert "fuse" in content["steps"][1]
+    assert content == document(study, choices, expected(study, choices), None)

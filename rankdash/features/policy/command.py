@@ -8,16 +8,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from rankdash.core.base.errors import DataError, SpecError
-from rankdash.core.base.i18n import level_percent, signed
 from rankdash.core.study.labelling import TOLERANCE
-from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.core.words.queries import query_count
 from rankdash.features.policy.floor import ALPHA, floor_refusal
 from rankdash.features.policy.policy import Choices, expected
 from rankdash.features.policy.policy_file import document, written
 from rankdash.features.policy.skipping import MARGINS
-from rankdash.features.policy.weights import weights
 from rankdash.features.policy.words import basis, effect, section_titles, steps
 from rankdash.kit.commands.arguments import (
     DONE,
@@ -33,7 +29,6 @@ from rankdash.kit.commands.output import (
     aligned,
     one_line,
     place_name,
-    printable,
     spare_the_input,
     target_of,
     write,
@@ -73,6 +68,11 @@ def add(parser: Parser) -> None:
         default=MARGINS[0],
     )
     parser.number("--deadline", "show the first stage's order if reranking takes more than N ms")
+    parser.flag(
+        "--fuse",
+        "fuse the order of the challenger with that of the first stage, with tuned weights; they "
+        "are evaluated on held-out queries",
+    )
     parser.number(
         "--floor-alpha",
         "show no documents below the score at which this share of the answerable queries loses "
@@ -112,6 +112,7 @@ def _policy(arguments: argparse.Namespace) -> int:
         skip_loss=arguments.skip_loss,
         margin=arguments.skip_margin,
         deadline_ms=_above(arguments.deadline, "--deadline"),
+        weights=(FIRST_STAGE, system) if arguments.fuse else (),
         floor_alpha=arguments.floor_alpha,
     )
     refusal = None if choices.floor_alpha is None else floor_refusal(study, system)
@@ -146,32 +147,3 @@ def _above(value: T, option: str) -> T:
     if isinstance(value, int | float) and not value > 0:
         raise SpecError("{option} must be above 0.", option=option)
     return value
-
-
-# `fuse --tune`.
-
-_PROVEN = {True: "proven", False: "not proven"}
-
-
-def tuned_text(study: Study) -> str:
-    """Return the gains of weights that are tuned for all systems of a study, as a table."""
-    tuned = weights(study, study.chosen)
-    chosen = tuned.chosen
-    single = study.name(tuned.systems[tuned.single - 1])
-    rows = [
-        (name, signed(gain.change), f"{signed(gain.low)} … {signed(gain.high)}", evidence)
-        for name, gain, evidence in (
-            ("in-sample, over equal RRF", tuned.in_sample, "no evidence"),
-            ("held out, over equal RRF", tuned.gain, _PROVEN[tuned.gain.proven]),
-            (f"held out, over {single}", tuned.over_single, _PROVEN[tuned.over_single.proven]),
-        )
-    ]
-    interval = f"{level_percent(study.statistics.level)} interval"
-    k = f" (k = {chosen.k:g})" if chosen.k else ""
-    parts = [f"{study.name(tuned.systems[at])} {chosen.weights[at]:g}" for at in chosen.fused]
-    best = f"{chosen.method}{k}, {', '.join(map(printable, parts))}"
-    if chosen.fusion is None:
-        best = f"{printable(study.name(tuned.systems[chosen.fused[0]]))} alone"
-    gains = aligned([(study.measure.title, "change", interval, ""), *rows])
-    queries = query_count(len(tuned.query_ids))
-    return f"{gains}\nbest of {len(tuned.variants)} variants on {queries}: {best}\n"

@@ -131,13 +131,24 @@ def content_of(
     skip_loss: float | None,
     deadline_ms: float | None,
     floor_alpha: float | None,
+    *,
+    fuse: bool,
 ) -> dict[str, Any]:
-    """Return the content of the file for choices as in `Choices`. Raises DataError if no query has
-    a value with the policy, or if a floor has no meaning."""
+    """Return the content of the file for choices as in `Choices`. fuse: with the first stage.
+
+    Raises DataError if no query has a value with the policy, or if a floor has no meaning.
+    """
     refusal = None if floor_alpha is None else floor_refusal(study, system)
     if refusal is not None:
         raise refusal
-    choices = Choices(system, depth, skip_loss, deadline_ms=deadline_ms, floor_alpha=floor_alpha)
+    choices = Choices(
+        system,
+        depth,
+        skip_loss,
+        deadline_ms=deadline_ms,
+        weights=(FIRST_STAGE, system) if fuse else (),
+        floor_alpha=floor_alpha,
+    )
     found = expected(study, choices)
     if found is None:
         raise DataError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rankdash.core.base.i18n import (
     brief,
@@ -20,8 +20,10 @@ from rankdash.core.statistics.inference import ROUNDING
 from rankdash.core.study.pricing import bill
 from rankdash.core.study.study import Study
 from rankdash.core.words.prices import money
+from rankdash.core.words.queries import query_count
 from rankdash.features.policy.policy import REPEATS, Choices, Estimate, Expected, Policy
 from rankdash.features.policy.skipping import rank_after, skipping
+from rankdash.features.policy.weights import weights
 
 
 def with_interval(
@@ -242,3 +244,30 @@ def basis(
 
 def _span(each: Estimate, study: Study, form: Callable[[float], str]) -> str:
     return with_interval(each.mean, each.low, each.high, study.statistics.level, form)
+
+
+def tuned_text(study: Study, table: Callable[[Sequence[Sequence[str]]], str]) -> str:
+    """Return the gains of weights that are tuned for all systems of a study, for the command line.
+    table: writes rows of cells as aligned lines."""
+    tuned = weights(study, study.chosen)
+    chosen = tuned.chosen
+    single = study.name(tuned.systems[tuned.single - 1])
+    rows = [
+        (name, signed(gain.change), f"{signed(gain.low)} … {signed(gain.high)}", evidence)
+        for name, gain, evidence in (
+            ("in-sample, over equal RRF", tuned.in_sample, "no evidence"),
+            ("held out, over equal RRF", tuned.gain, _PROVEN[tuned.gain.proven]),
+            (f"held out, over {single}", tuned.over_single, _PROVEN[tuned.over_single.proven]),
+        )
+    ]
+    head = (study.measure.title, "change", f"{level_percent(study.statistics.level)} interval", "")
+    parts = [f"{study.name(tuned.systems[at])} {chosen.weights[at]:g}" for at in chosen.fused]
+    k = f" (k = {chosen.k:g})" if chosen.k else ""
+    best = f"{chosen.method}{k}, {', '.join(parts)}"
+    if chosen.fusion is None:
+        best = f"{study.name(tuned.systems[chosen.fused[0]])} alone"
+    count = f"{len(tuned.variants)} variants on {query_count(len(tuned.query_ids))}"
+    return table([head, *rows]) + "\n" + table([[f"best of {count}: {best}"]])
+
+
+_PROVEN = {True: "proven", False: "not proven"}

@@ -14,6 +14,7 @@ from rankdash.core.runs.combining import complete, merge
 from rankdash.core.words.queries import query_count
 from rankdash.kit.commands.arguments import DONE, INCOMPLETE, Parser, chosen_settings
 from rankdash.kit.commands.output import (
+    aligned,
     place_name,
     printable,
     spare_the_input,
@@ -149,8 +150,8 @@ def _fuse(arguments: argparse.Namespace) -> int:
 
 def _tune(arguments: argparse.Namespace) -> int:
     """Print the gains of tuned weights; store nothing."""
-    from rankdash.features.policy.command import tuned_text
+    from rankdash.features.policy.words import tuned_text
 
     study = scores_of(arguments.tune, arguments.run, Rules(Conventions()), arguments.metric, ())
-    sys.stdout.write(tuned_text(study))
+    sys.stdout.write(tuned_text(study, aligned))
     return DONE
