@@ -365,7 +365,7 @@ def outcomes(
         yaxis=style.row_labels(
             ink,
             tickvals=places,
-            ticktext=[style.whole(row.name, 24) for row in rows],
+            ticktext=[style.short(row.name, 24) for row in rows],
             range=[-0.6, len(rows) - 0.4],
         ),
         **layout,

@@ -21,13 +21,11 @@ from rankdash.features.report.report import SECTIONS
 from rankdash.kit.html.html_page import Draft, Page, prose, section
 
 _Part = Callable[[str], list[str]]
-_BOARD = re.compile("<table.*?</table>", re.DOTALL)
-_ROW, _CELL = re.compile("<tr>(.*?)</tr>", re.DOTALL), re.compile("<t[hd] ")
-_FACT = re.compile("<div><dt>(.*?)</dt>.*?</div>", re.DOTALL)
-_VERDICT = re.compile('<div class="verdict .*?</dl>', re.DOTALL)
+_TABLE, _ROW = ("<table", "</table>"), ("<tr>", "</tr>")
+_FACT, _VERDICT = ("<div><dt>", "</div>"), ('<div class="verdict ', "</dl>")
 # A style sheet, and the mark of a system, which depends on the other systems of the dashboard.
-_DRAWING = re.compile("<style>.*?</style>|<img [^<>]*>", re.DOTALL)
-_TAG = re.compile("<[^<>]*>")
+_DRAWINGS = (("<style>", "</style>"), ("<img ", ">"))
+_CELL, _TAG = re.compile("<t[hd] "), re.compile("<[^<>]*>")
 _MOST_NAMED = 3
 
 
@@ -74,31 +72,50 @@ def _difference(stored: list[str], expected: list[str]) -> str:
     return "; ".join(wrong[:_MOST_NAMED])
 
 
+def _split(text: str, ends: tuple[str, str]) -> tuple[list[str], list[str]]:
+    """Return the texts between the elements with this start and end, and the elements. The work is
+    proportional to the length, whatever the text."""
+    start, end = ends
+    between, elements, at = [], [], 0
+    while (begin := text.find(start, at)) >= 0 and (stop := text.find(end, begin)) >= 0:
+        between.append(text[at:begin])
+        at = stop + len(end)
+        elements.append(text[begin:at])
+    return [*between, text[at:]], elements
+
+
+def _without_drawings(text: str) -> str:
+    for ends in _DRAWINGS:
+        text = "".join(_split(text, ends)[0])
+    return text
+
+
 def _leaderboard(drawn: str) -> list[str]:
     """Return the cells of the leaderboard that do not depend on latencies, prices and data beyond
     the labels and rankings."""
     hidden = (_("p95 added"), _p("column", "Price"), _p("column", "Pareto"))
-    table = _BOARD.search(drawn)
-    content = table[0] if table else ""
-    rows = [_CELL.split(row) for row in _ROW.findall(content)]
+    [content, *_others] = [*_split(drawn, _TABLE)[1], ""]
+    between, found = _split(content, _ROW)
+    rows = [_CELL.split(row.removeprefix("<tr>").removesuffix("</tr>")) for row in found]
     titles = (
         [html.unescape(cell.partition(">")[2].partition("<")[0]) for cell in rows[0]]
         if rows
         else []
     )
     cells = [
-        _DRAWING.sub("", cell).replace(f" · {_('before reranking')}", "")
+        _without_drawings(cell).replace(f" · {_('before reranking')}", "")
         for row in rows
         for title, cell in zip_longest(titles, row, fillvalue="")
         if title not in hidden
     ]
-    return [_ROW.sub("", content), *cells]
+    return ["".join(between), *cells]
 
 
 def _findings(study: Study, drawn: str) -> list[str]:
     """Return the decision from below the leaderboard to the findings."""
     best = best_challenger(study)
-    above, *boxes = _DRAWING.sub("", _BOARD.sub("", drawn, count=1)).split("<h4>")
+    [board, *_others] = [*_split(drawn, _TABLE)[1], ""]
+    above, *boxes = _without_drawings(drawn.replace(board, "", 1)).split("<h4>")
     if best is None:
         return [above]
     found = boxes[0] if boxes else ""
@@ -117,7 +134,13 @@ def _verdicts(drawn: str) -> list[str]:
     """Return the verdicts with their facts. Facts that need latency, cost or the candidates of the
     first stage are excluded."""
     hidden = (_("p95 latency"), _("cost of 1,000 searches"), _("potential gain realised"))
-    return [
-        _FACT.sub(lambda fact: "" if html.unescape(fact[1]) in hidden else fact[0], each)
-        for each in [drawn.partition("<div")[0], *_VERDICT.findall(drawn)]
-    ]
+    verdicts = []
+    for each in [drawn.partition("<div")[0], *_split(drawn, _VERDICT)[1]]:
+        (first, *between), facts = _split(each, _FACT)
+        titles = (fact.removeprefix("<div><dt>").partition("</dt>")[0] for fact in facts)
+        shown = (
+            ("" if html.unescape(title) in hidden else fact) + after
+            for title, fact, after in zip(titles, facts, between, strict=True)
+        )
+        verdicts.append("".join([first, *shown]))
+    return verdicts

@@ -24,7 +24,7 @@ def browser(session, monkeypatch):
     now = Browser()
     monkeypatch.setattr(pickers, "gone_back", lambda: now.gone_back)
     monkeypatch.setattr(pickers.language, "changed", lambda: now.language)
-    monkeypatch.setattr(pickers.language, "shown", lambda: None)
+    monkeypatch.setattr(pickers.language, "mark_drawn", lambda: None)
     return now
 
 
