@@ -358,7 +358,7 @@ def policy(
         acceptable loss, as a share of the mean.
     deadline_ms: the first stage's order is shown if reranking takes longer.
     floor_alpha: the accepted share of answerable queries that lose all relevant documents.
-    fuse: fuse the reranker's order with that of the first stage, with tuned weights.
+    fuse: fuse the orders of the reranker and the first stage, with tuned weights.
 
     Raises DataError if no query has a value with the policy, or if a floor has no meaning.
     """

@@ -132,7 +132,7 @@ def values(of: Study) -> dict[str, Any]:
 # Arguments that are computed from other parts, and arguments of the cache.
 NOT_ASKED = {
     *("choice", "depth", "found", "price", "query_ladder", "query_split", "missed", "draws"),
-    *("make", "key", "alone", "skip_loss", "deadline_ms", "floor_alpha"),
+    *("make", "key", "alone", "skip_loss", "deadline_ms", "floor_alpha", "fuse"),
 }
 
 

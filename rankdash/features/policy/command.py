@@ -70,7 +70,7 @@ def add(parser: Parser) -> None:
     parser.number("--deadline", "show the first stage's order if reranking takes more than N ms")
     parser.flag(
         "--fuse",
-        "fuse the order of the challenger with that of the first stage, with tuned weights; they "
+        "fuse the orders of the challenger and the first stage, with tuned weights; the weights "
         "are evaluated on held-out queries",
     )
     parser.number(
