@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -93,7 +94,16 @@ def test_nothing_is_left_to_a_theme(figures: Figures):
         for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
             assert axis.tickfont.color in (ink.text, ink.muted)
             assert axis.zerolinecolor == ink.line
-            assert axis.automargin
+            assert axis.automargin or _is_inside(figure, axis)
+
+
+def _is_inside(figure: go.Figure, axis: Any) -> bool:
+    """Return whether the labels of an axis cannot reach the edge of the figure: it has none, or
+    another panel is below it."""
+    if axis.tickvals is not None and not len(axis.tickvals):
+        return True
+    below = figure.layout[axis.anchor.replace("y", "yaxis")].domain[0]
+    return bool(axis.plotly_name.startswith("xaxis") and below > 0.1)
 
 
 def test_inks_differ_in_colours_alone():

@@ -100,6 +100,7 @@ def values(of: Study) -> dict[str, Any]:
         "before": of.challengers[:1],
         "after": of.challengers[-1:],
         "systems": [tuple(of.systems)],
+        "others": [of.challengers],
         "segment": of.segments[::-1],
         "query_id": ["q00", "q03"],
         "docs": [()],

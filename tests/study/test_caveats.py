@@ -20,7 +20,8 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.prices import shipped
 from rankdash.features.overview import command_compare, page_verdict
-from rankdash.features.overview.caveats import Caveat, caveats, unknown_tokens
+from rankdash.features.overview.caveats import Caveat, caveats
+from rankdash.features.overview.report_systems import board
 from rankdash.features.policy.policy import Choices, expected
 from rankdash.features.policy.words import basis
 from rankdash.features.report.report import PRESETS, Front, html
@@ -405,11 +406,11 @@ def test_a_fused_run_does_not_know_what_one_of_its_parts_does_not_know(deep):
     last = together(data, fused, other) if deep else fused
     runs = list({each.id: each for each in (unread, reads, other, fused, sound, last)}.values())
     of = compared(loaded, *runs, challengers=(last.id,))
-    assert unknown_tokens(of, last.id) == 0.6
-    assert unknown_tokens(of, sound.id) == 0.02
-    assert math.isnan(unknown_tokens(of, other.id))
+    assert of.unknown_tokens(last.id) == 0.6
+    assert of.unknown_tokens(sound.id) == 0.02
+    assert math.isnan(of.unknown_tokens(other.id))
     # The unknown tokens of a deleted part are not known.
-    assert math.isnan(unknown_tokens(compared(loaded, fused), fused.id))
+    assert math.isnan(compared(loaded, fused).unknown_tokens(fused.id))
 
 
 def test_the_most_serious_caveat_comes_first():
@@ -424,3 +425,15 @@ def test_the_most_serious_caveat_comes_first():
     # Without example values, no page shows a price that the user did not set.
     of = replace(of, money=Money())
     assert "price" not in [each.code for each in caveats(of, of.challengers[0])]
+
+
+def test_the_leaderboard_marks_the_fastest_and_cheapest_system_as_good_as_the_best():
+    def marked(study: Study) -> list[tuple[str, str]]:
+        (_column, cells), *_rest = board(study, "p95")
+        return [(cell.value, cell.below.split(": ")[-1])
+                for cell in cells if "as good as the best" in cell.below]  # fmt: skip
+
+    assert marked(as_good()) == [("second", "fastest and cheapest")]
+    assert marked(as_good(money=Money())) == [("second", "fastest")]
+    assert marked(as_good(statistics=FEW)) == []
+    assert b"as good as the best" in html(as_good(), Front())

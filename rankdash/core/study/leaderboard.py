@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from rankdash.core.statistics.comparison import Comparison, compare
 from rankdash.core.study import latency
 from rankdash.core.study.cache import part
 from rankdash.core.study.pricing import Bill, bill
@@ -85,6 +86,29 @@ def standings(study: Study) -> tuple[Standing, ...]:
         for at, row in enumerate(rows)
     ]
     return tuple(sorted(rows, key=lambda row: _place(row.kind, row.mean)))
+
+
+@part(alone=True)
+def as_good_as_best(study: Study) -> dict[str, tuple[Axis, ...]]:
+    """Return the fastest and the cheapest of the systems that are as good as the best one, within
+    the user's margin, and faster or cheaper than it: system → the axes it is first on."""
+    best, *others = standings(study)
+    if study.statistics.equal_margin is None or not others:
+        return {}
+    comparison = compared_with(study, best.system, tuple(row.system for row in others))
+    as_good = [
+        row
+        for row in others
+        if comparison.row(row.system, study.spec)["verdict"] in ("equal", "identical")
+    ]
+    first: dict[str, tuple[Axis, ...]] = {}
+    for axis in AXES:
+        least = _own_amount(best, axis)
+        amounts = [(_own_amount(row, axis), row.system) for row in as_good]
+        known = [(amount, system) for amount, system in amounts if amount is not None]
+        if least is not None and known and (lowest := min(known))[0] < least:
+            first[lowest[1]] = (*first.get(lowest[1], ()), axis)
+    return first
 
 
 def known_axes(rows: Sequence[Standing]) -> tuple[Axis, ...]:
@@ -172,3 +196,17 @@ def _standing(study: Study, system: str) -> Standing:
         pareto={},
         busy=latency.busy(study, system),
     )
+
+
+def _own_amount(row: Standing, axis: Axis) -> float | None:
+    """Return a system's latency in milliseconds or its cost; None if the price is an example or the
+    value is uncertain."""
+    example = axis == "cost" and row.cost is not None and row.cost.example
+    return None if example or axis in row.unsure else row.takes(axis)
+
+
+@part("labels", "metric", "conventions", "statistics")
+def compared_with(study: Study, one: str, others: tuple[str, ...]) -> Comparison:
+    """Compare other systems with one system on the chosen metric."""
+    evaluations = {each: study.evaluations[each] for each in (one, *others)}
+    return compare(evaluations, one, study.statistics, measures=[study.measure])

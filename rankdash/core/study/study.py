@@ -206,7 +206,21 @@ class Study:
             return None
         from rankdash.core.runs.combining import tuned
 
-        return tuned(run, lambda part: self.run(part) if part in self.systems else None)
+        return tuned(run, self._part)
+
+    def unknown_tokens(self, system: str) -> float:
+        """Return the share of tokens that are unknown to the model of a system, or to one of its
+        parts; NaN if it was not recorded."""
+        run = self.run(system)
+        if run is None:
+            return math.nan
+        from rankdash.core.runs.combining import unknown_tokens
+
+        return unknown_tokens(run, self._part)
+
+    def _part(self, system: str) -> Run | None:
+        """Return the run of a part of a fused run, if it is one of the systems."""
+        return self.run(system) if system in self.systems else None
 
     # Metrics.
 

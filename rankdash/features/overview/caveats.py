@@ -35,13 +35,11 @@ from rankdash.core.data.measured import TOO_MANY_UNKNOWN, Stopped
 from rankdash.core.metrics import Judged, parse_measure
 from rankdash.core.runs import combining
 from rankdash.core.statistics.alignment import places_of
-from rankdash.core.statistics.comparison import Comparison, compare
 from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study import latency
-from rankdash.core.study.cache import part
 from rankdash.core.study.groups import Group, turned
 from rankdash.core.study.headroom import best_of_all
-from rankdash.core.study.leaderboard import AXES, Axis, Standing, standings
+from rankdash.core.study.leaderboard import Axis, as_good_as_best, compared_with, standings
 from rankdash.core.study.pricing import Bill, bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
@@ -158,25 +156,26 @@ class StoppedRun(Caveat, code="stopped", section="risks", title="stopped by its 
         run = study.run(self.system)
         parts = () if run is None else combining.part_ids(run)
         part = next((each for each in parts if each in study.systems and study.stopped(each)), None)
-        if part is not None:
+        system, scored = fit(study.name(self.system)), number(self.record.scored, 0)
+        if part is None:
             return ngettext(
-                "The part {part} of {system} was stopped by its result, so only {scored} of {n} "
-                "query count. Another metric may not be conclusive.",
-                "The part {part} of {system} was stopped by its result, so only {scored} of {n} "
-                "queries count. Another metric may not be conclusive.",
+                "{system} was scored on {scored} of {n} query, until its result was conclusive. "
+                "Another metric may not be conclusive.",
+                "{system} was scored on {scored} of {n} queries, until its result was conclusive. "
+                "Another metric may not be conclusive.",
                 self.record.planned,
-                part=fit(study.name(part)),
-                system=fit(study.name(self.system)),
-                scored=number(self.record.scored, 0),
+                system=system,
+                scored=scored,
             )
         return ngettext(
-            "{system} was scored on {scored} of {n} query, until its result was conclusive. "
-            "Another metric may not be conclusive.",
-            "{system} was scored on {scored} of {n} queries, until its result was conclusive. "
-            "Another metric may not be conclusive.",
+            "The part {part} of {system} was stopped by its result, so only {scored} of {n} "
+            "query count. Another metric may not be conclusive.",
+            "The part {part} of {system} was stopped by its result, so only {scored} of {n} "
+            "queries count. Another metric may not be conclusive.",
             self.record.planned,
-            system=fit(study.name(self.system)),
-            scored=number(self.record.scored, 0),
+            part=fit(study.name(part)),
+            system=system,
+            scored=scored,
         )
 
 
@@ -224,23 +223,12 @@ class UnknownTokens(Caveat, code="unknown_tokens", section="risks", title="unkno
     @classmethod
     def of(cls, study: Study, challenger: str) -> Iterator[Self]:
         for system in (challenger, study.baseline):
-            share = unknown_tokens(study, system)
+            share = study.unknown_tokens(system)
             if share > TOO_MANY_UNKNOWN:
                 yield cls(system, share)
 
     def sentence(self, study: Study, fit: Fit = str) -> str:
         return queries.unknown_tokens(fit(study.name(self.system)), self.share)
-
-
-def unknown_tokens(study: Study, system: str) -> float:
-    """Return the share of tokens that are unknown to the model of a system, or to one of its parts;
-    NaN if it was not recorded."""
-    run = study.run(system)
-    if run is None:
-        return math.nan
-    return combining.unknown_tokens(
-        run, lambda part: study.run(part) if part in study.systems else None
-    )
 
 
 @dataclass(frozen=True)
@@ -383,7 +371,7 @@ class UnprovenLead(Caveat, code="lead", section="risks"):
         order = [each.system for each in standings(study)]
         if order[:1] != [challenger] or len(order) < 2 or order[1] == study.baseline:
             return
-        row = _between(study, order[1], challenger).row(challenger, study.spec)
+        row = compared_with(study, order[1], (challenger,)).row(challenger, study.spec)
         if row["verdict"] not in GAINS:
             yield cls(order[1], float(row["delta"]))
 
@@ -396,13 +384,6 @@ class UnprovenLead(Caveat, code="lead", section="risks"):
             other=fit(study.name(self.other)),
             delta=signed(self.delta),
         )
-
-
-@part("labels", "metric", "conventions", "statistics")
-def _between(study: Study, one: str, other: str) -> Comparison:
-    """Compare the challenger `other` with the challenger `one` on the chosen metric."""
-    evaluations = {each: study.evaluations[each] for each in (one, other)}
-    return compare(evaluations, one, study.statistics, measures=[study.measure])
 
 
 @dataclass(frozen=True)
@@ -454,29 +435,17 @@ class AsGood(Caveat, code="as_good", section="result", title="as good and cheape
 
     @classmethod
     def of(cls, study: Study, challenger: str) -> Iterator[Self]:
-        best, *others = standings(study)
-        if best.system != challenger or study.statistics.equal_margin is None or not others:
-            return
-        comparison = _with_best(study, challenger)
-        as_good = [
-            row
-            for row in others
-            if comparison.row(row.system, study.spec)["verdict"] in ("equal", "identical")
-        ]
-        first: dict[str, tuple[Axis, ...]] = {}
-        for axis in AXES:
-            least = _own_amount(best, axis)
-            amounts = [(_own_amount(row, axis), row.system) for row in as_good]
-            known = [(amount, system) for amount, system in amounts if amount is not None]
-            if least is not None and known and (lowest := min(known))[0] < least:
-                first[lowest[1]] = (*first.get(lowest[1], ()), axis)
-        yield from (cls(system, challenger, axes) for system, axes in first.items())
+        best = standings(study)[0].system
+        if best == challenger:
+            marked = as_good_as_best(study)
+            yield from (cls(system, best, axes) for system, axes in marked.items())
 
     def label(self, study: Study, fit: Fit = str) -> str:
         if len(self.axes) > 1:
             return _("faster and cheaper system is as good")
-        fast = self.axes == ("p95",)
-        return _("faster system is as good") if fast else _("cheaper system is as good")
+        if self.axes == ("p95",):
+            return _("faster system is as good")
+        return _("cheaper system is as good")
 
     def sentence(self, study: Study, fit: Fit = str) -> str:
         as_good = _(
@@ -485,28 +454,11 @@ class AsGood(Caveat, code="as_good", section="result", title="as good and cheape
             best=fit(study.name(self.best)),
             margin=plain(study.statistics.equal_margin or 0.0),
         )
-        first = _("It has the lowest latency and price of these systems.")
-        if len(self.axes) == 1:
-            first = (
-                _("It has the lowest latency of these systems.")
-                if self.axes == ("p95",)
-                else _("It has the lowest price of these systems.")
-            )
-        return paragraph([as_good, first])
-
-
-def _own_amount(row: Standing, axis: Axis) -> float | None:
-    """Return a system's latency in milliseconds or its cost; None if the price is an example or the
-    value is uncertain."""
-    example = axis == "cost" and row.cost is not None and row.cost.example
-    return None if example or axis in row.unsure else row.takes(axis)
-
-
-@part("labels", "chosen", "metric", "conventions", "statistics")
-def _with_best(study: Study, best: str) -> Comparison:
-    """Compare the other chosen systems with the best one on the chosen metric."""
-    evaluations = {each: study.evaluations[each] for each in study.chosen}
-    return compare(evaluations, best, study.statistics, measures=[study.measure])
+        if len(self.axes) > 1:
+            return paragraph([as_good, _("It has the lowest latency and price of these systems.")])
+        if self.axes == ("p95",):
+            return paragraph([as_good, _("It has the lowest latency of these systems.")])
+        return paragraph([as_good, _("It has the lowest price of these systems.")])
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,8 @@ def systems_chart(
             "range": [low, end],
             **_ticks(low, high, _MOST_TICKS[columns > 1], changes=bool(order)),
             "zeroline": bool(order),
+            # Each axis that may move the margins costs time in the browser.
+            "automargin": line == lines - 1,
         }
         axes[f"yaxis{number}"] = style.row_labels(
             ink,
@@ -121,6 +123,7 @@ def systems_chart(
             range=[drawn - 0.5, -0.5],
             tickvals=list(range(drawn)) if column == 0 else [],
             ticktext=labels if column == 0 else [],
+            automargin=column == 0,
         )
         heading = f"<b>{style.short(titles.get(metric, metric), _TITLE_WIDTH)}</b>"
         if order:

@@ -13,7 +13,13 @@ from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.text import html_safe
 from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study import latency
-from rankdash.core.study.leaderboard import Axis, Standing, known_axes, standings
+from rankdash.core.study.leaderboard import (
+    Axis,
+    Standing,
+    as_good_as_best,
+    known_axes,
+    standings,
+)
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.words import prices, targets
@@ -453,11 +459,18 @@ def _state(study: Study, row: Standing) -> str:
 
 
 def remarks(study: Study, row: Standing) -> str:
-    """Return whether the values of a system are in-sample, and how many queries failed."""
+    """Return whether the values of a system are in-sample, how many queries failed, and whether it
+    is the fastest or cheapest of the systems that are as good as the best one."""
     n = row.failed
     failed = ngettext("{n} query failed", "{n} queries failed", n) if n else ""
     tuned = _p("values", "in-sample") if study.evaluations[row.system].tuned else ""
-    return " · ".join(filter(None, (tuned, failed)))
+    as_good = {
+        (): "",
+        ("p95",): _("as good as the best: fastest"),
+        ("cost",): _("as good as the best: cheapest"),
+        ("p95", "cost"): _("as good as the best: fastest and cheapest"),
+    }[as_good_as_best(study).get(row.system, ())]
+    return " · ".join(filter(None, (tuned, failed, as_good)))
 
 
 def _price(study: Study, row: Standing) -> Cell:

@@ -337,7 +337,7 @@ def outcomes(
     widths: dict[int, list[list[float]]] = {
         0: [[0, 1]],
         1: [[0, 0.6], [0.66, 1]],
-        2: [[0, 0.46], [0.52, 0.74], [0.8, 1]],
+        2: [[0, 0.46], [0.55, 0.75], [0.79, 0.99]],
     }
     domains = widths[len(panels)]
     layout: dict[str, object] = {
@@ -355,7 +355,8 @@ def outcomes(
         labels = draw.texts(values, places, [f"\u00a0{style.short(each)}" for each in texts], ink)
         traces.append(labels | {"xaxis": axis})
         layout[f"xaxis{number_}"] = style.axis(
-            title, domain=domains[number_ - 1], range=[0, (max(values) or 1.0) * 1.5],
+            style.whole(title, 14), domain=domains[number_ - 1],
+            range=[0, (max(values) or 1.0) * 1.5],
             showticklabels=False,
         )  # fmt: skip
     return style.finish(

@@ -117,7 +117,7 @@ def gains_chart(
         yaxis={**scale, "ticktext": [row.name for row in rows]},
         yaxis2={**scale, "ticktext": changes, "side": "right", "overlaying": "y"},
         xaxis=style.axis(
-            _("mean change in {metric}", metric=style.short(metric)),
+            _("mean change in {metric}", metric=style.short(metric, 16)),
             range=style.reach([0.0, *ends, *spread], 0.06, _LEAST_ROOM),
             tickformat=".2~f",
             nticks=6,

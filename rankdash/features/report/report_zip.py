@@ -30,7 +30,6 @@ from rankdash.core.words.columns import records
 from rankdash.features import offered
 from rankdash.features.cost.report import money_files
 from rankdash.features.overview import report_systems
-from rankdash.features.overview.caveats import unknown_tokens
 from rankdash.features.overview.charts import segments
 from rankdash.features.report import charts_images, report_exports
 from rankdash.features.report.report_exports import triplet_lines
@@ -309,7 +308,7 @@ def _system(study: Study, system: str) -> dict[str, object]:
         "machine": _plain(run.machine),
         "depth": run.depth,
         "created": run.created,
-        "unknown_tokens": _plain(unknown_tokens(study, system)),
+        "unknown_tokens": _plain(study.unknown_tokens(system)),
         "queries": {str(state): int(n) for state, n in states.items()},
     }
 

@@ -154,7 +154,11 @@ _REWORDED = (
     ),
     (
         "They say nothing about an order and are counted separately.",
+        "Such queries cannot show which ranking is better and are reported separately.",
+    ),
+    (
         "Such queries cannot tell rankings apart and are reported separately.",
+        "Such queries cannot show which ranking is better and are reported separately.",
     ),
     (
         "per query, all of relevant documents; of the first ten documents of the first stage "

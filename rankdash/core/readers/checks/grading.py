@@ -123,7 +123,7 @@ def _without_relevant(queries: Coded, labels: Floats) -> list[Finding]:
             "no_relevant",
             "Labelled queries without a relevant document (label 1 or more): {count} of {all}.",
             len(none),
-            "Such queries cannot tell rankings apart and are reported separately.",
+            "Such queries cannot show which ranking is better and are reported separately.",
             examples=queries.texts.take(arrow_integers(none[:5])).to_pylist(),
             all=len(best),
         )
