@@ -342,7 +342,7 @@ def outcomes(
     domains = widths[len(panels)]
     layout: dict[str, object] = {
         "xaxis": style.axis(
-            style.short(metric), domain=domains[0], range=reach, tickformat=".2f", nticks=5,
+            style.short(metric, 16), domain=domains[0], range=reach, tickformat=".2f", nticks=5,
             showgrid=True,
         )
     }  # fmt: skip
@@ -355,7 +355,7 @@ def outcomes(
         labels = draw.texts(values, places, [f"\u00a0{style.short(each)}" for each in texts], ink)
         traces.append(labels | {"xaxis": axis})
         layout[f"xaxis{number_}"] = style.axis(
-            style.whole(title, 14), domain=domains[number_ - 1],
+            style.whole(title, 10), domain=domains[number_ - 1],
             range=[0, (max(values) or 1.0) * 1.5],
             showticklabels=False,
         )  # fmt: skip
