@@ -186,3 +186,31 @@ def test_the_letters_of_the_queries_tell_their_language(texts, language):
     assert language_of(texts) == language
     queries = pd.DataFrame({"query_id": ["1", "007"], "text": [" ".join(texts), None]})
     assert dataset(queries=queries).language == language
+
+
+def test_documents_of_an_engine_complete_the_data_set_under_the_same_id():
+    made = dataset(
+        documents=pd.DataFrame(
+            {"doc_id": ["d1", "d2"], "title": ["Returns", ""], "text": ["Bring it back", None]}
+        )
+    )
+    fetched = pd.DataFrame(
+        {
+            "doc_id": ["d3", "d2", "d1", "d3"],
+            "title": [None, "Parcel", "Another", "second"],
+            "text": ["new", "Send it", "Another", "second"],
+        }
+    )
+    assert made.textless == {"d2"}
+    more = made.with_documents(fetched)
+    assert more.id == made.id and more.textless == frozenset()
+    assert more.document_text().to_dict() == {
+        "d1": "Returns Bring it back",
+        "d2": "Parcel Send it",
+        "d3": "new",
+    }
+    assert made.documents["text"].isna().tolist() == [False, True]
+    relabelled = more.relabelled(labels(("1", "d3", 1.0)))
+    assert relabelled.qrels["doc_id"].tolist()[-1] == "d3"
+    with pytest.raises(DataError, match="empty doc_id"):
+        made.with_documents(fetched.assign(doc_id=""))

@@ -603,9 +603,9 @@ BROKEN = {
     "a finding as severe as none": reported(severity="fatal"),
     "a number for an example": reported(examples=[1]),
     "a note on an unknown query": told("datasets", "notes", 0, query_id="x"),
-    "a label of an unknown document": told("datasets", "corrections", 0, doc_id="x"),
-    "a grade of an unknown document": told("datasets", "judges", 0, "pairs", 0, doc_id="x"),
-    "a remark on an unknown document": told("datasets", "label_notes", 0, doc_id="x"),
+    "a label of an unknown query": told("datasets", "corrections", 0, query_id="x"),
+    "a grade of an unknown query": told("datasets", "judges", 0, "pairs", 0, query_id="x"),
+    "a remark on an unknown query": told("datasets", "label_notes", 0, query_id="x"),
     "an explained document that is unknown": told("runs", "explanations", 0, doc_id="x"),
     "an explanation with a text for a score": told(
         "runs", "explanations", 0, result='{"score": "high", "stages": [], "read": 1, "full": 1}'

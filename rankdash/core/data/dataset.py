@@ -293,6 +293,30 @@ class Dataset:
         result.candidates, result.candidates_name, result.first_stage = candidates, name, "given"
         return result
 
+    def with_documents(self, documents: pd.DataFrame) -> Self:
+        """Return this data set, with the same id, and the documents of a search engine that it
+        lacks. A known document that has no text receives one; all other known ones do not change.
+
+        documents: doc_id, title, text; of two rows with the same id the first counts.
+        """
+        new = _table(documents, ["doc_id", "title", "text"], "documents")
+        new = new.drop_duplicates("doc_id")
+        known = self.documents
+        fetched = new.set_index("doc_id").reindex(known["doc_id"]).reset_index()
+        filled = (known["text"].isna() & fetched["text"].notna()).to_numpy()
+        titles = fetched["title"].where(known["title"] == "", known["title"])
+        known["title"] = known["title"].mask(filled, titles)
+        known["text"] = known["text"].mask(filled, fetched["text"])
+        added = new[~new["doc_id"].isin(known["doc_id"])]
+        result = copy.copy(self)
+        result.__dict__["id"] = self.id
+        for name in ("has_texts", "textless", "document_names", "document_places"):
+            result.__dict__.pop(name, None)
+        result.__dict__.pop("ids_with_blanks", None)
+        table = pd.concat([known, added], ignore_index=True)
+        result._tables = self._tables._replace(documents=table)
+        return result
+
     def document_text(self, rows: npt.NDArray[np.intp] | None = None) -> pd.Series[str]:
         """Return doc_id → title and text joined by a space, as a model reads it; "" if missing.
         rows: row numbers of `documents`, in this order; None for all."""

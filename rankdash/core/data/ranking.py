@@ -436,6 +436,8 @@ class Run:
         start_s (by a clock of the scoring process), ms, attempts, retry_wait_ms, status,
         server_ms, queue_ms (NaN if the server does not report it), billed (JSON: billed units by
         the service's names), error, note (corrections of the response); None without requests.
+    documents: doc_id (unique str), title (str) and text (str or missing) of ranked documents that
+        the data set lacks, or has without a text; None without any.
     """
 
     id: str
@@ -452,6 +454,7 @@ class Run:
     reading: Reading | None = None
     measured: Measured | None = None
     calls: pd.DataFrame | None = None
+    documents: pd.DataFrame | None = None
 
     def __repr__(self) -> str:
         done = int((self.queries["state"] == "done").sum())
@@ -485,6 +488,13 @@ def source_id(settings: Mapping[str, object]) -> str | None:
     """Return the id of the retrieval with a run's candidates; None for the first stage."""
     source = settings.get(SOURCE_ID)
     return None if source is None else str(source)
+
+
+def documents_of(runs: Iterable[Run]) -> pd.DataFrame | None:
+    """Return the documents of several runs, each once; None without any."""
+    frames = [run.documents for run in runs if run.documents is not None]
+    every = pd.concat(frames, ignore_index=True) if frames else None
+    return None if every is None else every.drop_duplicates("doc_id", ignore_index=True)
 
 
 def digest(parts: Iterable[bytes | memoryview]) -> str:

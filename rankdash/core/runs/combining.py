@@ -22,7 +22,7 @@ from rankdash.core.base.errors import DataError, Phrase, SettingError
 from rankdash.core.base.files import guarded
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import Measured
-from rankdash.core.data.ranking import QueryState, Ranking, Run, digest
+from rankdash.core.data.ranking import QueryState, Ranking, Run, digest, documents_of
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.fusion import fuse as fuse_rankings
 from rankdash.core.runs.results import computed_by
@@ -124,6 +124,7 @@ def fuse(
         settings=settings,
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
         measured=Measured(stopped=stopped[0]) if stopped else None,
+        documents=documents_of(part.run for part in parts if part.run is not None),
     )
 
 

@@ -207,6 +207,7 @@ class Attempt:
             name=job.name,
             settings=settings if source is None else retrieving.with_source(settings, source),
             load_ms=float("nan") if load_ms is None else load_ms,
+            documents=None if source is None else source.documents,
         )
 
     def _ready(self, made: Reranker) -> AbstractContextManager[Reranker]:

@@ -53,6 +53,9 @@ def ranking_parts(name: str) -> tuple[str, str, str]:
     return name, f"{name}-queries", f"{name}-documents"
 
 
+DOCUMENTS = "documents.parquet"
+"""The file of the documents of a run that its data set lacks."""
+
 PARTS = {
     "datasets": (*DATASET_PARTS, *ranking_parts(CANDIDATES)),
     "runs": ("queries", *ranking_parts(RANKING)),
@@ -240,19 +243,22 @@ def write_run(folder: Path, run: Run) -> None:
     if run.measured is not None:
         measured = pa.table({"measured": [json.dumps(asdict(run.measured))]})
         write_table(folder / "measured.parquet", measured)
-    if run.calls is not None:
-        write_frame(folder / "calls.parquet", run.calls)
+    for name in ("calls", "documents"):
+        if (frame := getattr(run, name)) is not None:
+            write_frame(folder / f"{name}.parquet", frame)
 
 
 def read_run(folder: Path) -> dict[str, Any]:
     """Return the tables that `write_run` wrote, as fields of a `Run`."""
     ranking, calls = read_ranking(folder, RANKING), folder / "calls.parquet"
+    documents = folder / DOCUMENTS
     return {
         "ranking": ranking,
         "queries": read_frame(folder / "queries.parquet"),
         "reading": _read_reading(folder / "reading.parquet", len(ranking)),
         "measured": read_measured(folder),
         "calls": read_frame(calls) if calls.exists() else None,
+        "documents": read_frame(documents) if documents.exists() else None,
     }
 
 

@@ -2,8 +2,8 @@
 
     rankdash.sqlite            the database: one row for each data set, run, job, note …
     datasets/<id>-<token>/     queries, documents, qrels, candidates; a copy of the row
-    runs/<id>-<token>/         the queries and the ranking of a run, token counts and measurements;
-                               a copy of the row
+    runs/<id>-<token>/         the queries and the ranking of a run, token counts and measurements,
+                               documents that the data set lacks; a copy of the row
     jobs/<id>/                 results of an unfinished job, one file per batch
     backups/                   copies of the database
     trash/                     folders and files that were swept or replaced in the last 30 days
@@ -24,11 +24,12 @@ import tempfile
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
+import pandas as pd
 import platformdirs
 
 from rankdash.core.base.errors import Phrase, StoreError
@@ -58,8 +59,10 @@ from rankdash.core.workspace.failures import damaged, in_words, is_full
 from rankdash.core.workspace.repair import Repaired, examine, rebuild, repair
 from rankdash.core.workspace.score_cache import ScoreCache
 from rankdash.core.workspace.tables import (
+    DOCUMENTS,
     as_stored,
     read_dataset,
+    read_frame,
     read_measured,
     read_run,
     refuse_changed_folder,
@@ -101,6 +104,7 @@ class Workspace:
     def __init__(self, root: Path, *, read_only: bool = False) -> None:
         self.root = root
         self._sound: set[Path] = set()
+        self._with_documents: dict[str, bool] = {}
         if not read_only:
             with in_words(root):
                 root.mkdir(parents=True, exist_ok=True)
@@ -184,7 +188,32 @@ class Workspace:
         return [from_row(DatasetRow, row) for row in rows]
 
     def dataset(self, dataset_id: str) -> Dataset:
-        """Return the stored data set, equal to the saved one."""
+        """Return the stored data set, equal to the saved one, with the documents of its runs."""
+        dataset = self.saved_dataset(dataset_id)
+        documents = self.documents_of(self.runs_with_documents(dataset_id))
+        return dataset if documents is None else dataset.with_documents(documents)
+
+    def runs_with_documents(self, dataset_id: str) -> tuple[str, ...]:
+        """Return the ids of the runs with documents that the data set lacks, oldest first."""
+        rows = self.database.rows("runs", "created, rowid", dataset_id=dataset_id)
+        known = self._with_documents
+        for folder in {row["folder"] for row in rows} - known.keys():
+            known[folder] = (self.root / folder / DOCUMENTS).exists()
+        return tuple(row["id"] for row in rows if known[row["folder"]])
+
+    def documents_of(self, run_ids: Iterable[str]) -> pd.DataFrame | None:
+        """Return the documents of runs, except those in damaged files; None without any."""
+        frames = []
+        for run_id in run_ids:
+            # Damage is reported with the run, and the data set stays readable.
+            with suppress(StoreError):
+                frames.append(
+                    read_frame(self.root / self._row("runs", run_id)["folder"] / DOCUMENTS)
+                )
+        return pd.concat(frames, ignore_index=True) if frames else None
+
+    def saved_dataset(self, dataset_id: str) -> Dataset:
+        """Return the stored data set without the documents of its runs."""
         row = self._row("datasets", dataset_id)
         folder = self.root / row["folder"]
         dataset = read_dataset(folder, row)

@@ -1,8 +1,9 @@
 """The server's workspace and worker, and the content of the workspace, read once for all sessions:
 data sets, runs, and systems by name.
 
-A data set with corrected labels has a different id, made of the stored id and the revision of its
-corrections: "<id>+<revision>", from `with_corrections`. The functions here accept either.
+A data set with corrected labels has a different id, made of the stored id, the revision of its
+corrections, and a hash of the runs with documents that it lacks: "<id>+<revision>", from
+`with_corrections`. The functions here accept either.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import streamlit as st
 
 from rankdash.core.base.errors import Finding, RankdashError, StoreError
 from rankdash.core.data.dataset import Dataset, Judgements
-from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.data.ranking import Ranking, Run, digest
 from rankdash.core.readers.checks import check as reports
 from rankdash.core.readers.checks.check import CheckReport, check, relabelled
 from rankdash.core.rerankers.kinds.precomputed import Precomputed
@@ -52,30 +53,35 @@ def stored(dataset_id: str) -> str:
 
 def with_corrections(dataset_id: str, revision: int) -> str:
     """Return the id of a stored data set with the labels of a revision of its corrections."""
-    return f"{stored(dataset_id)}{_REVISION}{revision}"
+    base = stored(dataset_id)
+    # Labels of documents that only a deleted run contained do not count.
+    runs = workspace().runs_with_documents(base)
+    of_runs = f"{_REVISION}{digest(each.encode() for each in runs)}" if runs else ""
+    return f"{base}{_REVISION}{revision}{of_runs}"
 
 
 def dataset(dataset_id: str) -> Dataset:
-    base, _at, revision = dataset_id.partition(_REVISION)
+    base, *revision = dataset_id.split(_REVISION)
     # A name is not content: renaming does not change the data set.
     name = workspace().name("datasets", base)
-    if not revision:
-        return cache(("dataset", base, name), lambda: workspace().dataset(base))
-    return cache(("dataset", dataset_id, name), lambda: _corrected(base, int(revision)))
+    if revision:
+        return cache(("dataset", dataset_id, name), lambda: _corrected(base, int(revision[0])))
+    runs = workspace().runs_with_documents(base)
+    return cache(("dataset", base, name, *runs), lambda: workspace().dataset(base))
 
 
 def _corrected(dataset_id: str, revision: int) -> Dataset:
     # Tables and candidates are shared with the stored data set: an entry needs memory only for its
     # labels.
-    return dataset(dataset_id).relabelled(
-        pd.DataFrame(
-            [
-                (*each.pair, math.nan if each.label is None else each.label)
-                for each in Corrections(workspace()).all(dataset_id, revision)
-            ],
-            columns=["query_id", "doc_id", "label"],
-        )
+    data = dataset(dataset_id)
+    changes = pd.DataFrame(
+        [
+            (*each.pair, math.nan if each.label is None else each.label)
+            for each in Corrections(workspace()).all(dataset_id, revision)
+        ],
+        columns=["query_id", "doc_id", "label"],
     )
+    return data.relabelled(changes[changes["doc_id"].isin(data.documents["doc_id"])])
 
 
 def in_force(dataset_id: str) -> str:

@@ -299,8 +299,8 @@ FORMAT, VERSION = "rankdash workspace", 1
 SETTINGS = "settings.json"
 DAMAGED_DATASET, _DAMAGED_RUN = "archive.damaged_dataset", "archive.damaged_run"
 _DAMAGED_JUDGE = "archive.damaged_judge"
-MEASURED_PARTS = ("reading", "measured", "calls")
-"""The tables that a run has only if it measured their content."""
+MEASURED_PARTS = ("reading", "measured", "calls", "documents")
+"""The tables that a run has only if it measured or fetched their content."""
 
 _PASSWORD = re.compile(r"//[^/@\s]+@")
 

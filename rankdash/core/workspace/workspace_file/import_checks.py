@@ -119,6 +119,13 @@ def calls(table: Any) -> pd.DataFrame:
     return requests
 
 
+def documents(table: Any) -> pd.DataFrame:
+    """Return the documents of a run."""
+    fetched = frame(table, ("doc_id", "title", "text"))
+    _refuse_repeated_ids(fetched["doc_id"])
+    return fetched
+
+
 def same(ours: Run, theirs: Run) -> bool:
     """Return whether two runs have the same results, whatever their names."""
     ranks = (ours.ranking, theirs.ranking)

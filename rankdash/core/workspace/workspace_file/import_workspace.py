@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pandas as pd
 import pyarrow as pa
 from msgspec import convert
 from msgspec.structs import asdict
@@ -205,15 +206,15 @@ class _Import:
             self._name_stays(called, about.name, data.name)
         else:
             data = self._new_dataset(dataset_id, place, about)
-        pairs = (*about.corrections, *about.label_notes)
-        checks.refuse_unknown(data, (*about.notes, *pairs), pairs)
+        # A document of a label may be from a run that was deleted.
+        checks.refuse_unknown(data, (*about.notes, *about.corrections, *about.label_notes), ())
         for note in about.notes:
             values = {**asdict(note), "tags": json.dumps(tidy(note.tags))}
             self._rows.append(("notes", {"dataset_id": dataset_id, **values}))
         log = {"log": list(map(asdict, about.corrections)), "plan": self._plan(about)}
         self._rows.append(("corrections", {"dataset_id": dataset_id, **log}))
         for judge in about.judges:
-            checks.refuse_unknown(data, judge.pairs, judge.pairs)
+            checks.refuse_unknown(data, judge.pairs, ())
             judged = [
                 {**asdict(pair), "answers": list(map(asdict, pair.answers))} for pair in judge.pairs
             ]
@@ -278,7 +279,11 @@ class _Import:
 
     def _run(self, run_id: str, data: Dataset, exists: bool) -> None:
         about = self._parts.read_json(f"runs/{run_id}/about.json", RunPart)
-        run = self._read_run(run_id, about, data)
+        documents = None
+        if f"runs/{run_id}/documents.parquet" in self._parts:
+            documents = checks.documents(self._table(f"runs/{run_id}", "documents"))
+            data = data.with_documents(documents)
+        run = self._read_run(run_id, about, data, documents)
         if exists:
             ours = self._workspace.run(run_id)
             if ours.dataset_id != data.id or not checks.same(ours, run):
@@ -308,7 +313,9 @@ class _Import:
             values |= {"state": "done", "queued": each.finished}
             self._rows.append(("explanations", values))
 
-    def _read_run(self, run_id: str, about: RunPart, data: Dataset) -> Run:
+    def _read_run(
+        self, run_id: str, about: RunPart, data: Dataset, documents: pd.DataFrame | None
+    ) -> Run:
         place = f"runs/{run_id}"
         ranked = checks.ranking(
             *(self._table(place, part) for part in ranking_parts(RANKING)), data=data
@@ -329,6 +336,7 @@ class _Import:
             reading=checks.reading(tables["reading"], len(ranked)) if "reading" in tables else None,
             measured=measured_of(tables["measured"]) if "measured" in tables else None,
             calls=checks.calls(tables["calls"]) if "calls" in tables else None,
+            documents=documents,
         )
 
     def _name_stays(self, template: str, theirs: str, ours: str) -> None:
