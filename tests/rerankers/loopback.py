@@ -1,4 +1,5 @@
-"""A rerank service and an LLM on 127.0.0.1, over real HTTP, that breaks on command.
+"""A rerank service, an LLM and a search engine on 127.0.0.1, over real HTTP; they break on
+command.
 
 For trials of the page and the command line: `python tests/rerankers/loopback.py --port 8099`.
 
@@ -35,6 +36,8 @@ RERANKERS = {
 # Prefixes of dialects: services that share a path have different prefixes.
 PREFIX = {"voyage": "/voyage", "infinity": "/infinity"}
 CHAT = "/v1/chat/completions"
+# A search engine that answers as Elasticsearch does.
+SEARCH = "/docs/_search"
 
 
 def words(text: str) -> set[str]:
@@ -70,6 +73,7 @@ class Server(ThreadingHTTPServer):
         self.seen: list[tuple[str, dict, dict]] = []
         self.faults: deque[dict] = deque()
         self.fault_of = lambda body: {}
+        self.documents: dict[str, str] = {}
         self.limit: int | None = None
         self.reply = None
         self.counts_tokens = True
@@ -146,14 +150,28 @@ class Handler(BaseHTTPRequestHandler):
             self.send_bytes(b"[" + b" " * fault["huge"] + b"]", 200)
             return
         given = self.headers.get("Authorization", "")
+        if self.path == SEARCH and self.server.key:
+            given = given.replace("ApiKey ", "Bearer ")
         if self.server.key and given != f"Bearer {self.server.key}":
             self.send({"message": f"invalid api token: {given}"}, 401)
         elif self.path == CHAT:
             self.chat(body)
+        elif self.path == SEARCH:
+            self.send({**self.search(body), **fault.get("with", {})})
         elif self.path in RERANKERS:
             self.rerank(body, fault)
         else:
             self.send({"detail": "Not Found"}, 404)
+
+    def search(self, body: dict) -> dict:
+        query = body["query"]["match"]["text"]
+        scores = {doc: score(query, text) for doc, text in self.server.documents.items()}
+        best = sorted((doc for doc in scores if scores[doc] > 0), key=lambda doc: -scores[doc])
+        hits = [
+            {"_id": doc, "_score": scores[doc], "_source": {"text": self.server.documents[doc]}}
+            for doc in best[: body["size"]]
+        ]
+        return {"timed_out": False, "hits": {"hits": hits}}
 
     def rerank(self, body: dict, fault: dict) -> None:
         key, wrap, results, score_key, limit = RERANKERS[self.path]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.rules import SettingSpec, SettingValue
 from rankdash.core.rerankers.remote.connection import Estimate, Place
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Scores = npt.NDArray[np.float64]
 
@@ -102,6 +106,31 @@ class Call:
     note: str = ""
     refused: int = 0
     estimated: bool = False
+
+
+def call_table(calls: Iterable[tuple[str, Call]]) -> pd.DataFrame | None:
+    """Return `rankdash.core.data.ranking.Run.calls` of (query id, request) pairs."""
+    import pandas as pd
+
+    rows = [
+        {
+            "query_id": query,
+            "start_s": call.start,
+            "ms": (call.end - call.start) * 1e3,
+            "attempts": call.attempts,
+            "refused": call.refused,
+            "retry_wait_ms": call.retry_wait_s * 1e3,
+            "status": call.status,
+            "server_ms": call.server_ms,
+            "queue_ms": call.queue_ms,
+            "billed": json.dumps(dict(call.billed)),
+            "error": call.error,
+            "note": call.note,
+        }
+        for query, call in calls
+    ]
+    texts = {"query_id": "str", "billed": "str", "error": "str", "note": "str"}
+    return pd.DataFrame(rows).astype(texts) if rows else None
 
 
 @dataclass(frozen=True, eq=False)

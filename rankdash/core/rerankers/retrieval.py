@@ -1,7 +1,7 @@
 """First stage computed by rankdash: for each query the best documents of a whole corpus.
 
 `retrieve` starts `python -m rankdash.core.rerankers.retrieval FOLDER DEPTH MODEL` because a model
-needs PyTorch, which a server never loads.
+needs PyTorch, which a server never loads. With the depth 0 the process only embeds the queries.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.base.errors import RankdashError, UnavailableError
@@ -27,9 +28,10 @@ from rankdash.core.rerankers.base import Corpus
 from rankdash.core.rerankers.fusion import Fusion, fuse
 from rankdash.core.rerankers.kinds import bi_encoder, bm25
 from rankdash.core.rerankers.neural.model_files import PACKAGED, require_packages
-from rankdash.core.rerankers.neural.packaged import fitting
+from rankdash.core.rerankers.neural.packaged import MODELS, fitting, known_models
 
 _QUERIES, _DOCUMENTS, _FOUND = "queries.parquet", "documents.parquet", "found.parquet"
+_VECTORS = "vectors.npy"
 _MODULE = "rankdash.core.rerankers.retrieval"
 
 
@@ -89,11 +91,35 @@ def _by_meaning(
 ) -> Ranking:
     """Retrieve by a packaged bi-encoder; loads it. Raises UnavailableError if the model or its
     packages are missing."""
-    settings = parse_settings(bi_encoder.KIND.settings, {"model": model})
-    encoder = bi_encoder.BiEncoder(settings)
+    encoder = _encoder(model)
     texts = {str(doc): str(text) for doc, text in documents.items()}
     encoder.prepare(Corpus(list(texts), list(texts.values())))
     return encoder.retrieve({str(each): str(text) for each, text in queries.items()}, texts, depth)
+
+
+def _encoder(model: str) -> bi_encoder.BiEncoder:
+    return bi_encoder.BiEncoder(parse_settings(bi_encoder.KIND.settings, {"model": model}))
+
+
+def embedded(texts: Sequence[str], model: str) -> npt.NDArray[np.float32]:
+    """Return the (texts, dimensions) embeddings of queries, of length 1, by a packaged bi-encoder.
+
+    Raises UnavailableError if the model or a package is missing.
+    """
+    encoders = {each.id for each in known_models() if each.encoder}
+    packaged = [each.id for each in MODELS if each.id in encoders]
+    if model not in packaged:
+        raise UnavailableError(
+            "The bi-encoder {model} is not a packaged model.",
+            remedy="Use one of these: {models}.",
+            model=model,
+            models=", ".join(packaged),
+        )
+    queries = pd.Series(list(texts), index=[str(number) for number in range(len(texts))])
+    with tempfile.TemporaryDirectory(prefix="rankdash-") as temporary:
+        _in_process(Path(temporary), queries, queries[:0], 0, model)
+        vectors: npt.NDArray[np.float32] = np.load(Path(temporary) / _VECTORS)
+    return vectors
 
 
 def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int, model: str) -> Ranking:
@@ -107,24 +133,31 @@ def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int, model
         )
     with tempfile.TemporaryDirectory(prefix="rankdash-") as temporary:
         folder = Path(temporary)
-        for texts, name in ((queries, _QUERIES), (documents, _DOCUMENTS)):
-            pd.DataFrame({"id": list(texts.index), "text": list(texts)}).to_parquet(folder / name)
-        done = subprocess.run(
-            [sys.executable, "-m", _MODULE, str(folder), str(depth), model],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env={**os.environ, "PYTHONPATH": python_path()},
-            check=False,
-        )
-        if done.returncode:
-            messages = done.stderr.decode("utf-8", "replace").strip().split("\n")
-            raise UnavailableError(
-                "The bi-encoder could not retrieve: {reason}",
-                remedy="Use BM25 instead.",
-                reason=messages[-1][:300] or f"the process ended with exit code {done.returncode}",
-            )
+        _in_process(folder, queries, documents, depth, model)
         ranked = pd.read_parquet(folder / _FOUND)
     return Ranking.from_columns(ranked["query_id"], ranked["doc_id"], ranked["score"])
+
+
+def _in_process(
+    folder: Path, queries: pd.Series[str], documents: pd.Series[str], depth: int, model: str
+) -> None:
+    """Run `main` in a separate process. Raises UnavailableError if it fails."""
+    for texts, name in ((queries, _QUERIES), (documents, _DOCUMENTS)):
+        pd.DataFrame({"id": list(texts.index), "text": list(texts)}).to_parquet(folder / name)
+    done = subprocess.run(
+        [sys.executable, "-m", _MODULE, str(folder), str(depth), model],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": python_path()},
+        check=False,
+    )
+    if done.returncode:
+        messages = done.stderr.decode("utf-8", "replace").strip().split("\n")
+        raise UnavailableError(
+            "The bi-encoder could not retrieve: {reason}",
+            remedy="Use BM25 instead.",
+            reason=messages[-1][:300] or f"the process ended with exit code {done.returncode}",
+        )
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -132,6 +165,9 @@ def main(arguments: Sequence[str]) -> int:
     tables = (pd.read_parquet(folder / name) for name in (_QUERIES, _DOCUMENTS))
     queries, documents = (pd.Series(list(each["text"]), index=each["id"]) for each in tables)
     try:
+        if not depth:
+            np.save(folder / _VECTORS, _encoder(model).embedded(list(queries)))
+            return 0
         _by_meaning(queries, documents, depth, model).frame().to_parquet(folder / _FOUND)
     except RankdashError as error:
         sys.stderr.write(f"{error}\n")

@@ -20,7 +20,7 @@ from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import QueryState, Ranking, Reading, Run, digest, frozen
 from rankdash.core.rerankers import Call, Reranker, SettingValue
-from rankdash.core.rerankers.base import Detailed
+from rankdash.core.rerankers.base import Detailed, call_table
 from rankdash.core.rerankers.kinds.cascade import STAGES, nested_settings
 from rankdash.core.rerankers.neural.tokenizer import default_tokens
 from rankdash.core.runs.concurrency import machine
@@ -172,7 +172,9 @@ def assemble(
             textless_pairs=planned.textless,
             without_text=planned.without_text,
         ),
-        calls=_call_table(every.values()),
+        calls=call_table(
+            (result.query_id, call) for result in every.values() for call in result.calls
+        ),
     )
 
 
@@ -195,29 +197,6 @@ def _counted(measured: Measured, results: Collection[QueryResult]) -> Measured:
             if len(result.repeated_ms)
         },
     )
-
-
-def _call_table(results: Iterable[QueryResult]) -> pd.DataFrame | None:
-    rows = [
-        {
-            "query_id": result.query_id,
-            "start_s": call.start,
-            "ms": (call.end - call.start) * 1e3,
-            "attempts": call.attempts,
-            "refused": call.refused,
-            "retry_wait_ms": call.retry_wait_s * 1e3,
-            "status": call.status,
-            "server_ms": call.server_ms,
-            "queue_ms": call.queue_ms,
-            "billed": json.dumps(dict(call.billed)),
-            "error": call.error,
-            "note": call.note,
-        }
-        for result in results
-        for call in result.calls
-    ]
-    texts = {"query_id": "str", "billed": "str", "error": "str", "note": "str"}
-    return pd.DataFrame(rows).astype(texts) if rows else None
 
 
 def _ranked(counts: Counts, order: npt.NDArray[np.intp], below: int) -> Counts:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.base.rules import SettingSpec
@@ -70,6 +71,12 @@ class BiEncoder(shared.NeuralReranker):
             best = best_places(scores, depth)
             lists.append((query, list(doc_ids[best]), list(scores[best])))
         return Ranking.from_lists(lists)
+
+    def embedded(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return the (queries, dimensions) embeddings of queries, of length 1."""
+        self.prepare(Corpus([], []))
+        encoded = self._encoder.encode([readable(text) for text in queries], "query")
+        return shared.unit(np.stack([each.vector for each in encoded]))
 
     def _score(self, requests: Sequence[Request]) -> list[Scored]:
         texts = [[readable(text) for text in request.documents] for request in requests]

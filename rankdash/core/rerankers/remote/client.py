@@ -13,9 +13,10 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from types import MappingProxyType
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -24,7 +25,7 @@ import httpx2 as httpx
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.base.text import redact
 from rankdash.core.rerankers.base import Call
-from rankdash.core.rerankers.remote.connection import Budget, Clock, Place, Policy
+from rankdash.core.rerankers.remote.connection import Budget, Clock, Key, Place, Policy
 
 # A longer pause requested by a service is shortened to this.
 LONGEST_PAUSE_SECONDS = 60.0
@@ -65,12 +66,16 @@ class Reply:
     answer: the parsed JSON; None without an answer.
     error: reason for a missing answer, or "".
     too_large: whether a request with fewer documents might succeed.
+    refused: whether the service refused the request for a reason that may apply to all requests.
+    body: the content of the last response; b"" without one.
     """
 
     answer: Any
     call: Call
     error: str = ""
     too_large: bool = False
+    refused: bool = False
+    body: bytes = b""
 
 
 class Gate:
@@ -103,7 +108,7 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class _Outcome:
+class Outcome:
     """Result of one attempt.
 
     status: HTTP status; 0 without an answer.
@@ -112,6 +117,7 @@ class _Outcome:
     shared: whether the pause applies to all requests.
     gone: whether the service may be down, or unavailable for this key.
     absent: whether no connection was possible.
+    refused, body: as in `Reply`. message: the message of the service, for a refused request.
     """
 
     status: int
@@ -123,6 +129,14 @@ class _Outcome:
     too_large: bool = False
     gone: bool = False
     absent: bool = False
+    refused: bool = False
+    body: bytes = b""
+    message: str = ""
+
+
+def complete(answer: Any) -> str:
+    """Return "": every answer is complete."""
+    return ""
 
 
 class GoneError(UnavailableError):
@@ -156,58 +170,31 @@ class _Way:
         )
 
 
-class Client:
-    """Client that sends JSON to one service. Thread-safe."""
+class Exchange:
+    """Requests to one service: their rate, retries and failures in a row. Thread-safe."""
 
-    def __init__(self, place: Place, policy: Policy, clock: Clock) -> None:
-        """Open the client. Raises UnavailableError if a key is missing, and SettingError for a host
-        that is not allowed."""
-        self._base, self._variable = place.base_url, place.variable
-        self._to = _Way.to(place)
-        self._key = key = place.find()
-        self._policy, self._clock = policy, clock
+    def __init__(self, host: str, policy: Policy, clock: Clock) -> None:
+        self._host, self._policy, self._clock = host, policy, clock
         self._gate = Gate(policy.per_minute, clock)
         self._lock = threading.Lock()
         self._answered = False
         self._gone = 0
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if key is not None:
-            headers["Authorization"] = key.header
-        self._http = httpx.Client(
-            headers=headers,
-            follow_redirects=False,
-            # Use the machine's proxies and certificates, except for requests to itself.
-            trust_env=urlsplit(self._base).hostname not in _LOCAL,
-            limits=httpx.Limits(
-                max_connections=policy.concurrency, max_keepalive_connections=policy.concurrency
-            ),
-        )
-        weakref.finalize(self, self._http.close)
-
-    def redact(self, text: str) -> str:
-        """Return a text of the service without the key, safe to truncate and store."""
-        return redact(text) if self._key is None else self._key.redact(text)
 
     def budget(self) -> Budget:
         """Return a new time budget for one query."""
         return Budget(self._policy.total_s, self._clock)
 
-    def post(
+    def exchange(
         self,
-        path: str,
-        body: Mapping[str, Any],
+        attempt: Callable[[], Outcome],
         budget: Budget,
-        billed: Callable[[Any], Mapping[str, float]],
-    ) -> Reply:
-        """Send a request, with retries. billed: reads the billed units from an answer.
-
-        Raises UnavailableError if no further query can succeed.
-        """
-        # JSON cannot encode half of a surrogate pair, so it becomes "?".
-        content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+        billed: Callable[[Any], Mapping[str, float]] = lambda answer: {},
+    ) -> tuple[Reply, Outcome]:
+        """Call `attempt` until it succeeds or a retry is pointless; return the reply and the last
+        outcome. Raises GoneError if the service fails repeatedly."""
         budget.extend(self._gate.enter())
         start, waited, attempts = self._clock.now(), 0.0, 1
-        outcome = self._attempt(path, content, budget)
+        outcome = attempt()
         refused = int(outcome.status == _TOO_MANY)
         while outcome.pause is not None and attempts <= self._policy.retries:
             pause = self._pause(outcome, attempts)
@@ -220,7 +207,7 @@ class Client:
                 waited += pause
             waited += self._gate.enter()
             attempts += 1
-            outcome = self._attempt(path, content, budget)
+            outcome = attempt()
             refused += outcome.status == _TOO_MANY
         error = outcome.error and self._in_words(outcome, attempts)
         call = Call(
@@ -235,89 +222,12 @@ class Client:
             error=error,
             refused=refused,
         )
-        self._keep_count(outcome, call)
-        return Reply(outcome.answer, call, error, outcome.too_large)
+        if not outcome.refused:
+            self._keep_count(outcome, call)
+        reply = Reply(outcome.answer, call, error, outcome.too_large, outcome.refused, outcome.body)
+        return reply, outcome
 
-    def _attempt(self, path: str, content: bytes, budget: Budget) -> _Outcome:
-        remaining = max(budget.left, 0.01)
-        read = min(self._policy.read_s, remaining)
-        limits = httpx.Timeout(read, connect=min(self._policy.connect_s, remaining))
-        try:
-            with self._http.stream(
-                "POST",
-                self._to.base + path,
-                content=content,
-                timeout=limits,
-                headers=self._to.headers,
-                extensions=self._to.extensions,
-            ) as response:
-                body = _read(response, budget)
-        except (httpx.ConnectTimeout, httpx.ConnectError) as error:
-            reason = f"there is no connection ({self.redact(str(error))})"
-            return _Outcome(0, error=reason, pause=0.0, gone=True, absent=True)
-        except httpx.TimeoutException:
-            return _Outcome(0, error=f"time-out: no answer within {read:.3g} s")
-        except httpx.DecodingError as error:
-            return _Outcome(
-                0, error=f"the answer cannot be decompressed ({self.redact(str(error))})", pause=0.0
-            )
-        except httpx.TransportError as error:
-            reason = f"the connection was lost ({self.redact(str(error))})"
-            return _Outcome(0, error=reason, pause=0.0, gone=True)
-        if body is None and budget.left <= 0:
-            return _Outcome(0, error="time-out: query time limit reached")
-        if body is None:
-            return _Outcome(0, error="the answer is too long")
-        return self._judge(response.status_code, response.headers, body)
-
-    def _judge(self, status: int, headers: Mapping[str, str], body: bytes) -> _Outcome:
-        fields = {name.lower(): value for name, value in headers.items()}
-        if 200 <= status < 300:
-            try:
-                return _Outcome(status, json.loads(body, parse_int=_whole), fields)
-            except (ValueError, RecursionError):
-                error = f"the answer is not JSON: {self._clean(body)}"
-                return _Outcome(status, headers=fields, error=error, pause=0.0)
-        if 300 <= status < 400:
-            where = self.redact(fields.get("location", ""))[:_TEXT_LIMIT]
-            self._refuse(status, f"the redirect to {where or 'an unknown address'} is not followed")
-        message = self._clean(body)
-        error = f"the service returned {status}"
-        if message:
-            error = f"the service answered {status}: {message}"
-        too_large = status == 413 or (status in (400, 422) and bool(_MANY.search(message)))
-        if status in _RETRY or status >= 500:
-            delay = _retry_after(fields)
-            return _Outcome(
-                status,
-                headers=fields,
-                error=error,
-                pause=delay or 0.0,
-                shared=delay is not None or status == _TOO_MANY,
-                gone=status >= 500 or status == _TOO_MANY,
-            )
-        own_fault = too_large or (status in (400, 422) and bool(_LONG.search(message)))
-        if not own_fault and (status in (401, 403, 404) or not self._answered):
-            self._refuse(status, message)
-        return _Outcome(status, headers=fields, error=error, too_large=too_large)
-
-    def _refuse(self, status: int, message: str) -> NoReturn:
-        named = self._variable or "…_API_KEY"
-        remedy = {
-            401: "Check the key: {variable} in the environment, or the key you entered.",
-            403: "Check the key and its permissions: {variable}, or the key you entered.",
-            404: "Check the service, the base URL and the name of the model.",
-        }.get(status, "Check the service, the base URL and the settings.")
-        raise UnavailableError(
-            "The service at {host} refused the request ({status}): {said}.",
-            remedy=remedy,
-            host=urlsplit(self._base).netloc,
-            status=status,
-            said=message.rstrip(".") or "no reason given",
-            variable=named,
-        )
-
-    def _pause(self, outcome: _Outcome, attempts: int) -> float:
+    def _pause(self, outcome: Outcome, attempts: int) -> float:
         """Return the seconds until the next attempt: as the service demands, else exponential
         backoff."""
         if outcome.pause:
@@ -326,7 +236,7 @@ class Client:
         backoff = min(_FIRST_PAUSE_SECONDS * 2.0 ** (attempts - 1), _LONGEST_BACKOFF_SECONDS)
         return backoff * (1 + self._clock.jitter()) / 2
 
-    def _keep_count(self, outcome: _Outcome, call: Call) -> None:
+    def _keep_count(self, outcome: Outcome, call: Call) -> None:
         with self._lock:
             if outcome.answer is not None:
                 self._answered, self._gone = True, 0
@@ -345,20 +255,219 @@ class Client:
                 else "Check that the service is running and that the base URL is correct; resume "
                 "continues from here.",
                 call=call,
-                host=urlsplit(self._base).netloc,
+                host=self._host,
             )
 
-    def _in_words(self, outcome: _Outcome, attempts: int) -> str:
+    def _in_words(self, outcome: Outcome, attempts: int) -> str:
         if attempts == 1:
             return outcome.error
         return f"{outcome.error} (after {attempts} attempts)"
 
+
+class Client(Exchange):
+    """Client that exchanges JSON with one service. Thread-safe."""
+
+    def __init__(
+        self,
+        place: Place,
+        policy: Policy,
+        clock: Clock,
+        more: Mapping[str, str | tuple[str, Key]] = MappingProxyType({}),
+    ) -> None:
+        """Open the client. more: further headers, each a text, or a prefix and a key.
+
+        Raises UnavailableError if a key is missing, and SettingError for a host that is not
+        allowed.
+        """
+        super().__init__(urlsplit(place.base_url).netloc, policy, clock)
+        self._base, self._variable = place.base_url, place.variable
+        self._to = _Way.to(place)
+        key = place.find()
+        self._keys = [each[1] for each in more.values() if not isinstance(each, str)]
+        self._keys += [] if key is None else [key]
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if key is not None:
+            headers["Authorization"] = key.header
+        for name, value in more.items():
+            headers[name] = value if isinstance(value, str) else value[1].after(value[0])
+        self._http = httpx.Client(
+            headers=headers,
+            follow_redirects=False,
+            # Use the machine's proxies and certificates, except for requests to itself.
+            trust_env=urlsplit(self._base).hostname not in _LOCAL,
+            limits=httpx.Limits(
+                max_connections=policy.concurrency, max_keepalive_connections=policy.concurrency
+            ),
+        )
+        weakref.finalize(self, self._http.close)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def redact(self, text: str) -> str:
+        """Return a text of the service without the keys, safe to truncate and store."""
+        for key in self._keys:
+            text = key.redact(text)
+        return text if self._keys else redact(text)
+
+    def redact_whole(self, text: str, shortest: int = 0) -> str:
+        """Return a text without the complete keys of at least `shortest` characters. Fast for texts
+        of any length."""
+        for key in self._keys:
+            text = key.redact_whole(text, shortest)
+        return text
+
+    def shown(self, body: bytes, limit: int) -> str:
+        """Return the start of a response without the keys, for display."""
+        text = self.redact_whole(body.decode("utf-8", "replace"))
+        return self.redact(text[:_LOOKED_AT])[:limit]
+
+    def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        budget: Budget,
+        billed: Callable[[Any], Mapping[str, float]],
+    ) -> Reply:
+        """Send a JSON body by POST, with retries. billed: reads the billed units from an answer.
+
+        Raises UnavailableError if no further query can succeed.
+        """
+        reply, outcome = self._send("POST", path, body, budget, complete, billed)
+        if reply.refused:
+            self._refuse(outcome.status, outcome.message)
+        return reply
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        budget: Budget,
+        incomplete: Callable[[Any], str] = complete,
+    ) -> Reply:
+        """Send a request, with retries. A refused request is an ordinary reply with an error.
+
+        body: a value for JSON; None for none. incomplete: returns the reason why an answer is not
+            complete, so that the request is retried, or "".
+
+        Raises GoneError if the service fails repeatedly.
+        """
+        return self._send(method, path, body, budget, incomplete, lambda answer: {})[0]
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        budget: Budget,
+        incomplete: Callable[[Any], str],
+        billed: Callable[[Any], Mapping[str, float]],
+    ) -> tuple[Reply, Outcome]:
+        # JSON cannot encode half of a surrogate pair, so it becomes "?".
+        content = b""
+        if body is not None:
+            text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+            content = text.encode("utf-8", "replace")
+
+        def attempt() -> Outcome:
+            outcome = self._attempt(method, path, content, budget)
+            reason = "" if outcome.answer is None else incomplete(outcome.answer)
+            return replace(outcome, answer=None, error=reason, pause=0.0) if reason else outcome
+
+        return self.exchange(attempt, budget, billed)
+
+    def _attempt(self, method: str, path: str, content: bytes, budget: Budget) -> Outcome:
+        remaining = max(budget.left, 0.01)
+        read = min(self._policy.read_s, remaining)
+        limits = httpx.Timeout(read, connect=min(self._policy.connect_s, remaining))
+        try:
+            with self._http.stream(
+                method,
+                self._to.base + path,
+                content=content,
+                timeout=limits,
+                headers=self._to.headers,
+                extensions=self._to.extensions,
+            ) as response:
+                body = _read(response, budget)
+        except (httpx.ConnectTimeout, httpx.ConnectError) as error:
+            reason = f"there is no connection ({self.redact(str(error))})"
+            return Outcome(0, error=reason, pause=0.0, gone=True, absent=True)
+        except httpx.TimeoutException:
+            return Outcome(0, error=f"time-out: no answer within {read:.3g} s")
+        except httpx.DecodingError as error:
+            return Outcome(
+                0, error=f"the answer cannot be decompressed ({self.redact(str(error))})", pause=0.0
+            )
+        except httpx.TransportError as error:
+            reason = f"the connection was lost ({self.redact(str(error))})"
+            return Outcome(0, error=reason, pause=0.0, gone=True)
+        if body is None and budget.left <= 0:
+            return Outcome(0, error="time-out: query time limit reached")
+        if body is None:
+            return Outcome(0, error="the answer is too long")
+        return replace(self._judge(response.status_code, response.headers, body), body=body)
+
+    def _judge(self, status: int, headers: Mapping[str, str], body: bytes) -> Outcome:
+        fields = {name.lower(): value for name, value in headers.items()}
+        if 200 <= status < 300:
+            try:
+                return Outcome(status, json.loads(body, parse_int=_whole), fields)
+            except (ValueError, RecursionError):
+                error = f"the answer is not JSON: {self._clean(body)}"
+                return Outcome(status, headers=fields, error=error, pause=0.0)
+        if 300 <= status < 400:
+            target = self.redact(fields.get("location", ""))[:_TEXT_LIMIT]
+            reason = f"the redirect to {target or 'an unknown address'} is not followed"
+            return Outcome(status, headers=fields, error=reason, refused=True, message=reason)
+        message = self._clean(body)
+        error = f"the service returned {status}"
+        if message:
+            error = f"the service answered {status}: {message}"
+        too_large = status == 413 or (status in (400, 422) and bool(_MANY.search(message)))
+        if status in _RETRY or status >= 500:
+            delay = _retry_after(fields)
+            return Outcome(
+                status,
+                headers=fields,
+                error=error,
+                pause=delay or 0.0,
+                shared=delay is not None or status == _TOO_MANY,
+                gone=status >= 500 or status == _TOO_MANY,
+            )
+        own_fault = too_large or (status in (400, 422) and bool(_LONG.search(message)))
+        refused = not own_fault and (status in (401, 403, 404) or not self._answered)
+        return Outcome(
+            status,
+            headers=fields,
+            error=error,
+            too_large=too_large,
+            refused=refused,
+            message=message,
+        )
+
+    def _refuse(self, status: int, message: str) -> NoReturn:
+        named = self._variable or "…_API_KEY"
+        remedy = {
+            401: "Check the key: {variable} in the environment, or the key you entered.",
+            403: "Check the key and its permissions: {variable}, or the key you entered.",
+            404: "Check the service, the base URL and the name of the model.",
+        }.get(status, "Check the service, the base URL and the settings.")
+        raise UnavailableError(
+            "The service at {host} refused the request ({status}): {said}.",
+            remedy=remedy,
+            host=urlsplit(self._base).netloc,
+            status=status,
+            said=message.rstrip(".") or "no reason given",
+            variable=named,
+        )
+
     def _clean(self, body: bytes) -> str:
         """Return the truncated message of an error response. The key is redacted before each
         truncation, because a part of it might not be recognized."""
-        text = body.decode("utf-8", "replace")
-        if self._key is not None:
-            text = self._key.redact_whole(text)
+        text = self.redact_whole(body.decode("utf-8", "replace"))
         return self.redact(_said(text[:_LOOKED_AT]))[:_TEXT_LIMIT]
 
 

@@ -52,6 +52,8 @@ _ADDRESSES = {"OPENAI_API_KEY": "OPENAI_BASE_URL"}
 
 # Other variables in the environment of a server must not be sent to a service.
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
+SEARCH_NAME = re.compile(r"SEARCH_[A-Z0-9_]+|[A-Z][A-Z0-9_]*_API_KEY")
+"""Permitted variables of the keys of a search engine."""
 
 # Replaces the name of a variable if the service needs no key.
 NO_KEY = "none"
@@ -80,7 +82,11 @@ class Key:
     @property
     def header(self) -> str:
         """Value of an Authorization header."""
-        return f"Bearer {self._value}"
+        return self.after("Bearer ")
+
+    def after(self, prefix: str) -> str:
+        """Return the value of a header: the prefix and the key."""
+        return f"{prefix}{self._value}"
 
     def redact(self, text: str) -> str:
         """Return the text without the key, its parts, and texts that look like another key.
@@ -89,10 +95,10 @@ class Key:
         """
         return redact(self._without_parts(self.redact_whole(text)))
 
-    def redact_whole(self, text: str) -> str:
+    def redact_whole(self, text: str, shortest: int = 0) -> str:
         """Return the text without the key, also if it is encoded for a URL, JSON or HTML. Fast for
-        texts of any length."""
-        if len(self._value) < _SHORTEST:
+        texts of any length. shortest: a shorter key is not replaced, because it may be a word."""
+        if len(self._value) < max(_SHORTEST, shortest):
             return text
         quoted = json.dumps(self._value)[1:-1]
         forms = {self._value, quote(self._value), quote(self._value, safe=""), quoted}

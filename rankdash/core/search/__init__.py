@@ -1,0 +1,1 @@
+"""Rankings fetched from a search engine: its description, the requests, and the answers."""
