@@ -130,7 +130,7 @@ def test_five_hundred_queries_of_which_some_fail_are_all_accounted_for(
     assert min(seconds) > 9.0
     assert max(seconds[250:]) < 11.0
 
-    run, documents = fetched(dataset, docs, answers, 10, "Stub")
+    run = fetched(dataset, docs, answers, 10, "Stub")
     assert run.reranker == RETRIEVAL
     assert dict(Counter(run.queries["state"])) == {"done": 495, "failed": 5}
     lost = set(run.queries.loc[run.queries["state"] == "failed", "query_id"])
@@ -138,6 +138,7 @@ def test_five_hundred_queries_of_which_some_fail_are_all_accounted_for(
     assert len(run.ranking.query_ids) == 495
     assert run.settings["how"] == "search"
     assert json.loads(run.settings["endpoint"]) == docs.as_dict()
+    documents = run.documents
     assert set(documents["doc_id"]) == {d for d in run.ranking.doc_ids if d != "d0"}
     assert dict(zip(documents["doc_id"], documents["text"], strict=True)).items() <= TEXTS.items()
 
@@ -264,14 +265,15 @@ def test_an_empty_list_is_done_and_a_query_without_a_text_fails(docs, server, da
         ("failed", "the query has no text", ()),
     ]
     assert len(server.seen) == 1
-    run, documents = fetched(dataset, docs, answers, 10, "Stub")
-    assert len(run.ranking.query_ids) == len(documents) == 0
+    run = fetched(dataset, docs, answers, 10, "Stub")
+    assert len(run.ranking.query_ids) == 0
+    assert run.documents is None
     assert Counter(run.queries["state"]) == {"done": 1, "failed": 1, "skipped": 498}
 
 
 def test_a_second_fetch_is_another_run(docs, dataset):
     answers = fetch(docs, first(3), 10, Policy())
-    runs = [fetched(dataset, docs, answers, 10, name)[0] for name in ("Monday", "Tuesday")]
+    runs = [fetched(dataset, docs, answers, 10, name) for name in ("Monday", "Tuesday")]
     assert runs[0].id != runs[1].id
 
 
@@ -284,7 +286,7 @@ def test_scores_are_used_unless_one_is_missing_or_rises(docs, dataset):
         "q3": hits(math.nan),
     }  # fmt: skip
     answers = [Answer(query, "done", "", each) for query, each in lists.items()]
-    ranking = fetched(dataset, docs, answers, 10, "Stub")[0].ranking
+    ranking = fetched(dataset, docs, answers, 10, "Stub").ranking
     assert {query: list(ranking.documents_of(query)[1]) for query in lists} == {
         "q0": [2.0, 2.0, 1.0],
         "q1": [-1.0, -2.0],

@@ -386,9 +386,9 @@ def _nan(value: float | None) -> float:
 
 def fetched(
     dataset: Dataset, endpoint: Endpoint, answers: Sequence[Answer], depth: int, name: str
-) -> tuple[Run, pd.DataFrame]:
-    """Return the run of the answers, and the documents (doc_id, title, text) that the data set
-    lacks.
+) -> Run:
+    """Return the run of the answers, with the documents that the data set lacks, or has without a
+    text.
 
     The order is the engine's; its scores are used for a query unless one is missing or rises.
     Queries of the data set without an answer are skipped. A query that is done may have no rows in
@@ -403,7 +403,7 @@ def fetched(
     ]
     created = datetime.now(UTC).isoformat(timespec="milliseconds")
     wish = (dataset.id, RETRIEVAL, HOW, name, endpoint.request_hash, str(depth), created)
-    run = Run(
+    return Run(
         id=digest(text.encode("utf-8", "surrogatepass") for text in wish),
         name=name,
         dataset_id=dataset.id,
@@ -418,8 +418,8 @@ def fetched(
         },
         created=created,
         calls=call_table((each.query_id, each.call) for each in answers if each.call is not None),
+        documents=_new_documents(dataset, answers),
     )
-    return run, _new_documents(set(dataset.documents["doc_id"]), answers)
 
 
 def _scores(hits: Sequence[Hit]) -> list[float]:
@@ -453,13 +453,23 @@ def _table(answers: Sequence[Answer | str]) -> pd.DataFrame:
     return table[[*order, "truncated"]]
 
 
-def _new_documents(known: Collection[str], answers: Sequence[Answer]) -> pd.DataFrame:
+def _new_documents(dataset: Dataset, answers: Sequence[Answer]) -> pd.DataFrame | None:
+    """Return `Run.documents`."""
+    documents = dataset.documents
+    known = set(documents.loc[documents["text"].notna(), "doc_id"])
     new: dict[str, Hit] = {}
     for hit in (hit for answer in answers for hit in answer.hits if hit.doc_id not in known):
         # The first hit with a text, because an engine may return excerpts or no text.
         if hit.doc_id not in new or (new[hit.doc_id].text is None and hit.text is not None):
             new[hit.doc_id] = hit
-    rows = [(hit.doc_id, hit.title, hit.text) for hit in new.values()]
+    textless = set(documents["doc_id"]) - known
+    rows = [
+        (hit.doc_id, hit.title, hit.text)
+        for hit in new.values()
+        if hit.text is not None or hit.doc_id not in textless
+    ]
+    if not rows:
+        return None
     return pd.DataFrame(rows, columns=["doc_id", "title", "text"]).astype("str")
 
 
@@ -484,8 +494,8 @@ def churn(
 ) -> Churn:
     """Return how much the top k changes between two rankings.
 
-    queries: done in both; by default all queries of both rankings. The
-        share of a query is 1 - |both| / max(|first|, |second|), and 0 if both lists are empty.
+    queries: the queries done in both; by default the queries that both contain. The share of a
+        query is 1 - |common documents| / max(|first|, |second|), and 0 if both lists are empty.
     """
     if queries is None:
         queries = [query for query in first.query_ids if query in second.positions]
