@@ -189,8 +189,9 @@ def fetch(
     """Send a request for each query; return the answers in the order of the queries.
 
     queries: id → text. journal: a file that gets each answer at once; queries that are done in it
-        are not requested again. on_answers: called by this thread with new answers. cancelled:
-        after it returns True, no more requests are sent; queries without an answer are absent.
+        are not requested again. on_answers: called by this thread, first with the answers in the
+        journal, then with new ones. cancelled: after it returns True, no more requests are sent;
+        queries without an answer are absent.
 
     Raises SettingError for a host or key that is not allowed, DataError for a journal of another
     fetch, and UnavailableError if no further query can succeed. All answers before the error are in
@@ -199,6 +200,8 @@ def fetch(
     done = {} if journal is None else _journalled(journal, endpoint, depth, queries)
     pending = {query: text for query, text in queries.items() if query not in done}
     answers = dict(done)
+    if done:
+        on_answers(list(done.values()))
     with_text = {query: text for query, text in pending.items() if text.strip()}
     lock = threading.Lock()
 
@@ -387,7 +390,7 @@ def _nan(value: float | None) -> float:
 def fetched(
     dataset: Dataset, endpoint: Endpoint, answers: Sequence[Answer], depth: int, name: str
 ) -> Run:
-    """Return the run of the answers, with the documents that the data set lacks, or has without a
+    """Return the run of the answers, with the documents that the data set lacks or has without a
     text.
 
     The order is the engine's; its scores are used for a query unless one is missing or rises.
@@ -403,6 +406,7 @@ def fetched(
     ]
     created = datetime.now(UTC).isoformat(timespec="milliseconds")
     wish = (dataset.id, RETRIEVAL, HOW, name, endpoint.request_hash, str(depth), created)
+    documents = _new_documents(set(dataset.documents.dropna(subset="text")["doc_id"]), answers)
     return Run(
         id=digest(text.encode("utf-8", "surrogatepass") for text in wish),
         name=name,
@@ -418,7 +422,7 @@ def fetched(
         },
         created=created,
         calls=call_table((each.query_id, each.call) for each in answers if each.call is not None),
-        documents=_new_documents(dataset, answers),
+        documents=documents if len(documents) else None,
     )
 
 
@@ -453,23 +457,13 @@ def _table(answers: Sequence[Answer | str]) -> pd.DataFrame:
     return table[[*order, "truncated"]]
 
 
-def _new_documents(dataset: Dataset, answers: Sequence[Answer]) -> pd.DataFrame | None:
-    """Return `Run.documents`."""
-    documents = dataset.documents
-    known = set(documents.loc[documents["text"].notna(), "doc_id"])
+def _new_documents(known: Collection[str], answers: Sequence[Answer]) -> pd.DataFrame:
     new: dict[str, Hit] = {}
     for hit in (hit for answer in answers for hit in answer.hits if hit.doc_id not in known):
         # The first hit with a text, because an engine may return excerpts or no text.
         if hit.doc_id not in new or (new[hit.doc_id].text is None and hit.text is not None):
             new[hit.doc_id] = hit
-    textless = set(documents["doc_id"]) - known
-    rows = [
-        (hit.doc_id, hit.title, hit.text)
-        for hit in new.values()
-        if hit.text is not None or hit.doc_id not in textless
-    ]
-    if not rows:
-        return None
+    rows = [(hit.doc_id, hit.title, hit.text) for hit in new.values()]
     return pd.DataFrame(rows, columns=["doc_id", "title", "text"]).astype("str")
 
 
@@ -494,8 +488,8 @@ def churn(
 ) -> Churn:
     """Return how much the top k changes between two rankings.
 
-    queries: the queries done in both; by default the queries that both contain. The share of a
-        query is 1 - |common documents| / max(|first|, |second|), and 0 if both lists are empty.
+    queries: done in both; by default all queries of both rankings. The
+        share of a query is 1 - |both| / max(|first|, |second|), and 0 if both lists are empty.
     """
     if queries is None:
         queries = [query for query in first.query_ids if query in second.positions]
