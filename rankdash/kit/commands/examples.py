@@ -11,6 +11,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rankdash check FOLDER",
         "rankdash check rows.csv --columns query=Question label=Grade",
     ),
+    "sample-log": (
+        "rankdash sample-log searches.txt --queries 150 --out queries.csv",
+        "rankdash sample-log ubi_queries.jsonl.gz --queries 300 --seed 7 --out queries.csv",
+    ),
     "evaluate": (
         "rankdash evaluate qrels.tsv initial.trec bge.trec -m ndcg@10,map",
         "rankdash evaluate qrels.tsv bge.trec --conventions trec_eval --per-query --format csv",

@@ -17,6 +17,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "features.data.command:add_check",
         "read the files of a data set and report their content and problems found",
     ),
+    "sample-log": (
+        "features.data.command_log",
+        "sample queries of a log by frequency, with known probabilities",
+    ),
     "evaluate": ("features.overview.command_evaluate", "score rankings against labels"),
     "compare": (
         "features.overview.command_compare",
