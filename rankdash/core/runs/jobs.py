@@ -21,6 +21,7 @@ from rankdash.core.data.measured import WithoutText
 from rankdash.core.data.ranking import RETRIEVAL
 from rankdash.core.rerankers import Reranker, create, get
 from rankdash.core.rerankers.remote.connection import Place
+from rankdash.core.runs.fetch_job import Fetch
 from rankdash.core.runs.on_ray.cluster import Actors, allowed_address, refuse_elsewhere
 from rankdash.core.runs.plan import Timing
 from rankdash.core.runs.retrieving import Retrieval, with_source
@@ -51,6 +52,7 @@ __all__ = [
     "retryable",
     "stop_when_conclusive",
     "submit",
+    "submit_fetch",
     "submit_retrieval",
     "unreadable",
 ]
@@ -168,6 +170,22 @@ def submit_retrieval(
         name=name,
         reranker=RETRIEVAL,
         settings=how.as_dict(),
+        depth=None,
+        sample=None,
+        seed=0,
+        job_id=job_id,
+    )
+
+
+def submit_fetch(
+    workspace: Workspace, dataset_id: str, request: Fetch, name: str, job_id: str | None = None
+) -> str:
+    """Queue a fetch from a search engine and return its id, as `submit` does."""
+    return Queue(workspace).submit(
+        dataset_id=dataset_id,
+        name=name,
+        reranker=RETRIEVAL,
+        settings=request.settings,
         depth=None,
         sample=None,
         seed=0,

@@ -30,7 +30,8 @@ from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.remote import connection
 from rankdash.core.runs import retrieving
 from rankdash.core.runs.combining import FIRST_STAGE, CombinedRun, fuse
-from rankdash.core.runs.jobs import NICENESS, Handover
+from rankdash.core.runs.fetch_job import Fetch, fetched_run
+from rankdash.core.runs.jobs import KEY_SECONDS, NICENESS, Handover
 from rankdash.core.runs.on_ray.cluster import Actors, allowed_address
 from rankdash.core.runs.on_ray.reranker import on_ray
 from rankdash.core.runs.plan import Timing, plan, sample_queries
@@ -45,7 +46,9 @@ from rankdash.core.runs.results import (
 from rankdash.core.runs.runner import Cancelled, rerank
 from rankdash.core.runs.scoring import OptionalCache
 from rankdash.core.runs.stopping import StopRule, Watch
+from rankdash.core.search.fetching import Answer
 from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.failures import in_words
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import Ending, Explanations
 from rankdash.core.workspace.jobs.queue import (
@@ -98,7 +101,8 @@ class Attempt:
 
     def _work(self) -> dict[str, str]:
         if self._job.reranker == RETRIEVAL:
-            run = self._retrieve()
+            request = Fetch.of(self._settings)
+            run = self._retrieve() if request is None else self._fetch(request)
         else:
             place = get(self._job.reranker).key
             with connection.given_keys(
@@ -139,6 +143,40 @@ class Attempt:
         done, failed = int(counts.get("done", 0)), int(counts.get("failed", 0))
         self._report(done=done, failed=failed, total=len(run.queries))
         return replace(run, id=self._job.id)
+
+    def _fetch(self, request: Fetch) -> Run:
+        dataset, job_id = self._workspace.saved_dataset(self._job.dataset_id), self._job.id
+        self._report(stage="scoring", total=request.repeats * len(dataset.queries))
+        missing = any(not place.in_environment for place in request.endpoint.places)
+        folder = self._workspace.root / "jobs" / job_id
+        with in_words(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        with connection.given_keys(self._handover.take(job_id, KEY_SECONDS * missing)):
+            run = fetched_run(
+                dataset,
+                request,
+                self._job.name,
+                folder,
+                self._answered,
+                self._claimed.has_to_stop,
+            )
+        _refuse_all_failed(run)
+        # As in the run: failures of repeats do not count.
+        counts = run.queries["state"].value_counts()
+        done, failed = int(counts.get("done", 0)), int(counts.get("failed", 0))
+        self._report(done=done, failed=failed, total=len(run.queries))
+        return replace(run, id=job_id)
+
+    def _answered(self, answers: Sequence[Answer]) -> None:
+        before = self._progress
+        calls = [each.call for each in answers if each.call is not None]
+        self._report(
+            done=before.done + sum(each.state == "done" for each in answers),
+            failed=before.failed + sum(each.state == "failed" for each in answers),
+            requests=before.requests + sum(call.attempts for call in calls),
+            refused=before.refused + sum(call.refused for call in calls),
+        )
+        self._between()
 
     def _score(self) -> Run:
         job, workspace = self._job, self._workspace
@@ -262,7 +300,9 @@ def _refuse_all_failed(run: Run) -> None:
     failed = run.queries[run.queries["state"] == "failed"]
     if len(failed) and not (run.queries["state"] == "done").any():
         raise RerankerError(
-            "None of the {count} queries could be scored. First failure: {reason}.",
+            "None of the {count} queries could be fetched. First failure: {reason}."
+            if run.reranker == RETRIEVAL
+            else "None of the {count} queries could be scored. First failure: {reason}.",
             remedy="Select Resume to retry them.",
             count=len(failed),
             reason=str(failed["reason"].iloc[0]).rstrip("."),

@@ -3,7 +3,8 @@ made are ever moved or deleted; they are recognised by the form of their name an
 only rankdash writes.
 
     datasets/<id>-<token>/, runs/<id>-<token>/   tables, with a record or a mark next to them
-    jobs/<id>/                                   tables of batches
+    jobs/<id>/                                   tables of batches, journals of fetches
+    fetches/                                     journals of fetches without a data set yet
     trash/                                       swept or replaced folders, for 30 days
 """
 
@@ -38,7 +39,12 @@ _TABLES = {"datasets": "candidates-queries.parquet", "runs": "ranking-queries.pa
 STORED = tuple(_TABLES)
 
 _NAME = re.compile(r"(?P<id>.+)-[0-9a-f]{8}")
-_PART = re.compile(r"(\d{20}-[0-9a-f]{8}\.parquet|\.\d{20}-[0-9a-f]{8}\.parquet\.[0-9a-f]{8})")
+_PART = re.compile(
+    r"(\d{20}-[0-9a-f]{8}\.parquet|\.\d{20}-[0-9a-f]{8}\.parquet\.[0-9a-f]{8}"
+    r"|(journal|repeat-\d+)\.jsonl)"
+)
+FETCHES = "fetches"
+_FETCH = re.compile(r"[0-9a-f]{16}\.jsonl")
 
 # Files of operating systems, and files of rankdash from before the workspace exists.
 _NO_CONTENT = {".ds_store", "desktop.ini", "thumbs.db", "lost+found", ".directory"}
@@ -191,9 +197,25 @@ def _is_rankdash_folder(entry: Path) -> bool:
         return False
     if entry.name == "jobs":
         return all(_is_job(each) for each in entry.iterdir())
+    if entry.name == FETCHES:
+        return all(_FETCH.fullmatch(each.name) for each in entry.iterdir())
     if entry.name == TRASH:
         return all(_TRASH_NAME.fullmatch(each.name) for each in entry.iterdir())
     return entry.name in (*STORED, BACKUPS) and not any(entry.iterdir())
+
+
+def fetch_journal(root: Path, name: str) -> Path:
+    """Return the journal of a fetch, and delete journals that are 30 days old. name: 16 hexadecimal
+    digits."""
+    folder = root / FETCHES
+    with in_words(folder):
+        folder.mkdir(exist_ok=True)
+    limit = time.time() - _EMPTY_AFTER.total_seconds()
+    for file in folder.iterdir():
+        with suppress(OSError):
+            if _FETCH.fullmatch(file.name) and file.stat().st_mtime < limit:
+                file.unlink()
+    return folder / f"{name}.jsonl"
 
 
 # Swept or replaced files, in trash/<time>-<token>/, deleted after 30 days.

@@ -5,6 +5,7 @@
     runs/<id>-<token>/         the queries and the ranking of a run, token counts and measurements,
                                documents that the data set lacks; a copy of the row
     jobs/<id>/                 results of an unfinished job, one file per batch
+    fetches/                   answers of search engines for data sets that are not stored yet
     backups/                   copies of the database
     trash/                     folders and files that were swept or replaced in the last 30 days
     scores.sqlite              scores of pairs, for later runs; may be deleted

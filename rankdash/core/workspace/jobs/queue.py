@@ -53,6 +53,9 @@ Stage = Literal[
 
 LIVE: tuple[State, ...] = ("queued", "running")
 
+JOURNAL = "journal.jsonl"
+"""The file of a fetch with the answers of a search engine, in the folder of its job."""
+
 
 @dataclass(frozen=True)
 class JobRow:
@@ -316,7 +319,8 @@ def write_part(workspace: Workspace, job_id: str, rows: Sequence[dict[str, Any]]
 
 def has_parts(workspace: Workspace, job_id: str) -> bool:
     """Return whether results of a job are stored."""
-    return any((workspace.root / "jobs" / job_id).glob("*.parquet"))
+    folder = workspace.root / "jobs" / job_id
+    return (folder / JOURNAL).exists() or any(folder.glob("*.parquet"))
 
 
 def _copy_parts(workspace: Workspace, job_id: str, new_id: str) -> None:
