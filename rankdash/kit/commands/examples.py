@@ -49,6 +49,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rankdash retrieve --data FOLDER --how bm25 --out bm25.trec",
         "rankdash retrieve --data FOLDER --how hybrid --depth 50 --out hybrid.trec",
     ),
+    "fetch": (
+        "rankdash fetch --preset elasticsearch > docs.json",
+        "rankdash fetch docs.json --queries queries.csv --depth 100 --out FOLDER",
+    ),
     "rerank": (
         "rankdash rerank --data FOLDER --reranker bi-encoder --out bge.trec --timings bge.json",
         "rankdash rerank --data FOLDER --reranker cross-encoder --depth 20 "

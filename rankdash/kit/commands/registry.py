@@ -43,6 +43,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "features.run.command_retrieve",
         "retrieve from all documents of a data set and write a TREC run",
     ),
+    "fetch": (
+        "features.run.command_fetch",
+        "fetch rankings from search engines into a folder of a data set",
+    ),
     "rerank": ("features.run.command_rerank", "rerank a data set and write a TREC run"),
     "merge": (
         "features.run.command_combine:add_merge",

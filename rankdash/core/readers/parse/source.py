@@ -22,7 +22,9 @@ _STANDARD = "-"
 _PAPERS = re.compile(
     r"((licen[cs]e|copying|notice|readme|citation|changelog)([-_. ].*)?$|\.|__macosx$"
     # Metadata files of the library `datasets`.
-    r"|(dataset_infos?|dataset_dict|state)\.json$)",
+    r"|(dataset_infos?|dataset_dict|state)\.json$"
+    # Files that `rankdash fetch` writes next to the data.
+    r"|fetch\.json$|.*\.timings\.json$)",
     re.IGNORECASE,
 )
 # Larger files stay on disk until they are read.

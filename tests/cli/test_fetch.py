@@ -1,0 +1,173 @@
+"""`fetch`: from a search engine to a folder that every command reads."""
+
+import json
+
+import pytest
+
+from rankdash.core.readers import read, sources_at
+from rankdash.core.search.endpoint import presets
+from tests.rerankers.loopback import SEARCH
+from tests.sets import SAMPLE
+
+KEY = "a-secret-key-0123456789"
+
+
+@pytest.fixture
+def engine(server, monkeypatch, tmp_path):
+    """The endpoint of a search engine with the documents of the sample."""
+    monkeypatch.setenv("SEARCH_KEY", KEY)
+    server.forget(KEY)
+    rows = map(json.loads, (SAMPLE / "corpus.jsonl").read_text().splitlines())
+    server.documents = {row["_id"]: f"{row['title']} {row['text']}" for row in rows}
+    endpoint = {
+        "name": "Words",
+        "url": server.url + SEARCH,
+        "headers": {"Authorization": {"env": "SEARCH_KEY", "prefix": "ApiKey "}},
+        "body": {"query": {"match": {"text": "{query}"}}, "size": "{k}"},
+        "hits": "hits.hits",
+        "id": "_id",
+        "text": "_source.text",
+        "score": "_score",
+    }
+    file = tmp_path / "words.json"
+    file.write_text(json.dumps(endpoint))
+    return file
+
+
+def text_of(body):
+    return body["query"]["match"]["text"]
+
+
+def test_the_sample_is_fetched_and_the_folder_is_a_data_set(run, engine, server, tmp_path):
+    out = tmp_path / "out"
+    command = ("fetch", engine, "--data", SAMPLE, "--depth", 20, "--out", out)
+    done = run(*command)
+    assert (done.code, done.out) == (0, "")
+    assert "words: 168 queries fetched, 0 failed." in done.err
+    assert len(server.seen) == 168
+    again = run(*command)
+    assert (again.code, len(server.seen)) == (0, 168)
+    parsed = read(sources_at([str(out)]))
+    assert len(parsed.queries) == 168
+    assert len(parsed.qrels) == 4421
+    assert len(parsed.candidates.query_ids) == 168
+    summary = json.loads((out / "fetch.json").read_text())["endpoints"][0]
+    assert (summary["done"], summary["failed"], summary["requests"]) == (168, [], 168)
+    assert summary["endpoint"] == json.loads(engine.read_text())
+    rows = json.loads((out / "words.timings.json").read_text())
+    assert all(row["state"] == "done" and row["latency_ms"] > 0 for row in rows)
+    gate = run(
+        "compare", "--qrels", SAMPLE / "qrels.tsv", "--baseline", SAMPLE / "initial.trec",
+        "--challenger", out / "words.trec", "--timings", out / "words.timings.json",
+    )  # fmt: skip
+    assert gate.code == 0
+    for file in out.rglob("*"):
+        assert file.is_dir() or KEY.encode() not in file.read_bytes()
+
+
+def test_queries_alone_become_a_data_set_with_the_texts_of_the_engine(run, engine, tmp_path):
+    queries = tmp_path / "queries.txt"
+    queries.write_text("query\nreturn an item, unused\nreturn an item, unused\nzzz\n")
+    out = tmp_path / "out"
+    done = run("fetch", engine, "--queries", queries, "--depth", 3, "--out", out)
+    assert done.code == 0
+    assert "2 queries fetched, 1 of them without a hit, 0 failed." in done.err
+    parsed = read(sources_at([str(out)]))
+    # A query without a ranking or a label is not part of a data set.
+    assert parsed.queries[["query_id", "text"]].to_numpy().tolist() == [
+        ["q1", "return an item, unused"]
+    ]
+    assert len(parsed.documents) == 3
+    assert parsed.documents["text"].str.len().min() > 100
+
+
+def test_a_failed_query_is_reported_and_requested_again(run, engine, server, tmp_path):
+    queries, out = tmp_path / "queries.csv", tmp_path / "out"
+    queries.write_text("query_id,query,frequency\na,return,7\nb,refund,1\n")
+    server.fault_of = lambda body: {"status": 422} if text_of(body) == "refund" else {}
+    command = ("fetch", engine, "--queries", queries, "--out", out, "--concurrency", 1)
+    done = run(*command)
+    assert done.code == 1
+    assert "failed: query b: the service answered 422" in done.err
+    failed = json.loads((out / "fetch.json").read_text())["endpoints"][0]["failed"]
+    assert [each["query_id"] for each in failed] == ["b"]
+    states = {row["query_id"]: row["state"] for row in json.loads(
+        (out / "words.timings.json").read_text()
+    )}  # fmt: skip
+    assert states == {"a": "done", "b": "failed"}
+    assert {line.split()[0] for line in (out / "words.trec").read_text().splitlines()} == {"a"}
+    server.fault_of = lambda body: {}
+    assert run(*command).code == 0
+    assert [text_of(body) for _, _, body in server.seen] == ["return", "refund", "refund"]
+    queries.write_text("query_id,query\na,changed\n")
+    refused = run(*command)
+    assert (refused.code, len(server.seen)) == (2, 3)
+    assert "answers to another request" in refused.err
+
+
+def test_repeated_fetches_show_how_much_the_top_changes(run, engine, server, tmp_path):
+    queries, out = tmp_path / "queries.csv", tmp_path / "out"
+    queries.write_text("query\nreturn\nzzz\n")
+    other = {"hits": {"hits": [{"_id": "new", "_source": {"text": "new"}}]}}
+    # The engine answers the fifth request differently.
+    server.fault_of = lambda body: {"with": other} if len(server.seen) == 5 else {}
+    done = run(
+        "fetch", engine, "--queries", queries, "--out", out, "--repeat", 3, "--concurrency", 1
+    )
+    assert done.code == 0
+    assert "Top 10 that changes from fetch to fetch: 25.0%." in done.err
+    changes = json.loads((out / "fetch.json").read_text())["endpoints"][0]["churn"]
+    assert [(each["mean"], each["changed"]) for each in changes] == [(0, 0), (0.5, 0.5)]
+
+
+def test_ids_with_blanks_are_written_as_a_table(run, engine, server, tmp_path):
+    queries, out = tmp_path / "queries.txt", tmp_path / "out"
+    queries.write_text("return\n")
+    server.documents = {"=a b": "return it at once", "c": "return" + " it" * 30}
+    assert run("fetch", engine, "--queries", queries, "--out", out).code == 0
+    ranking = read(sources_at([str(out)])).candidates
+    assert ranking.documents_of("q1")[0] == ["=a b", "c"]
+
+
+def test_a_test_call_writes_nothing(run, engine, server, tmp_path):
+    before = set(tmp_path.iterdir())
+    done = run("fetch", engine, "--test", "return an item", "--depth", 2)
+    assert done.code == 0
+    assert "Authorization: ApiKey $SEARCH_KEY" in done.out
+    assert "Hits: 2, in " in done.out
+    server.key = "another"
+    refused = run("fetch", engine, "--test", "return an item")
+    assert refused.code == 1
+    assert "Failed: the service answered 401" in refused.out
+    assert KEY not in done.out + done.err + refused.out + refused.err
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_presets_are_listed_and_printed(run, tmp_path):
+    assert [line.split()[0] for line in run("fetch", "--presets").out.splitlines()] == [*presets()]
+    file = tmp_path / "solr.json"
+    file.write_text(run("fetch", "--preset", "solr").out)
+    assert json.loads(file.read_text()) == presets()["solr"].as_dict()
+    assert run("fetch", "--preset", "excel").code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--queries", "{q}"], "--out"),
+        (["--out", "{new}"], "one of --queries and --data"),
+        (["--queries", "{q}", "--data", str(SAMPLE), "--out", "{new}"], "one of --queries and"),
+        (["--queries", "{q}", "--out", "{new}", "--depth", "0"], "1 or more"),
+        (["--queries", "{q}", "--out", "{full}"], "contains other files"),
+        (["--queries", "{full}/a.csv", "--out", "{new}"], "No column is recognised as query"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_refused(run, engine, server, tmp_path, options, message):
+    queries = tmp_path / "q.txt"
+    queries.write_text("return\n")
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n3,4\n")
+    names = {"q": queries, "new": tmp_path / "new", "full": tmp_path}
+    done = run("fetch", engine, *(each.format(**names) for each in options))
+    assert done.code == 2
+    assert message in done.err
+    assert server.seen == []
