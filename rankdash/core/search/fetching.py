@@ -488,8 +488,8 @@ def churn(
 ) -> Churn:
     """Return how much the top k changes between two rankings.
 
-    queries: done in both; by default all queries of both rankings. The
-        share of a query is 1 - |both| / max(|first|, |second|), and 0 if both lists are empty.
+    queries: the queries done in both; by default the queries that both contain. The share of a
+        query is 1 - |common documents| / max(|first|, |second|), and 0 if both lists are empty.
     """
     if queries is None:
         queries = [query for query in first.query_ids if query in second.positions]
