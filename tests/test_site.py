@@ -9,9 +9,10 @@ import pytest
 from tests import site
 from tests.documented import DOCS, text_of
 
+FOLDERS = ("", "tasks/", "statistics/", "engines/")
 PAGES = sorted(
     str(page.relative_to(DOCS).with_suffix(""))
-    for page in [*DOCS.glob("*.md"), *DOCS.glob("tasks/*.md"), *DOCS.glob("statistics/*.md")]
+    for page in (page for each in FOLDERS for page in DOCS.glob(f"{each}*.md"))
     if not page.name.endswith(".zh.md")
 )
 

@@ -34,7 +34,7 @@ PACKAGES = {
 
 @dataclass(frozen=True)
 class Engine:
-    """A running engine. facts: its version, and the answers of its own client."""
+    """A running engine. facts: its version, and the answers of its client."""
 
     port: int
     facts: dict[str, Any]

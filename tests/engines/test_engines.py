@@ -1,4 +1,4 @@
-"""Real search engines: the sample fetched through the presets, with the ids of their own clients.
+"""Real search engines: the sample fetched through the presets, with the ids of their clients.
 
 They need packages that rankdash does not need; `docs/engines/index.md` lists them.
 """
@@ -60,7 +60,7 @@ def endpoint_of(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_sample_is_fetched_with_the_ids_of_the_own_client(name, engine, sample, monkeypatch):
+def test_the_sample_is_fetched_with_the_ids_of_the_client(name, engine, sample, monkeypatch):
     case = CASES[name]
     running = engine(case.engine)
     monkeypatch.setenv("SEARCH_KEY", KEY)

@@ -1,6 +1,7 @@
 """Answers of engines that cannot be installed here, in the form that their documentation shows.
 
-The presets read them. The documents are of the sample; `source` is the page of the documentation."""
+The presets read them. The documents are from the sample; `source` is the page.
+"""
 
 import json
 import math
