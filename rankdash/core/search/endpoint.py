@@ -414,7 +414,8 @@ def _check_url(endpoint: Endpoint) -> None:
         valid &= parts.scheme in (("http", "https") if http else ("postgres", "postgresql"))
         valid &= not parts.password and not parts.fragment
         valid &= not parts.username if http else not parts.query and len(parts.path) > 1
-        valid &= endpoint.url.isprintable() and " " not in endpoint.url
+        valid &= endpoint.url.isprintable() and not set(" \\") & set(endpoint.url)
+        valid &= parts.netloc.count("@") < 2
     if not valid:
         raise _refuse(
             "The URL of the endpoint is not valid: {url}.",
