@@ -1,4 +1,4 @@
-"""Hosts and keys: which requests are sent, where, and where the key appears."""
+"""Hosts that get a request, and texts that contain a key."""
 
 import logging
 import socket

@@ -20,12 +20,12 @@ from urllib.parse import quote, urlencode, urlsplit
 import jmespath
 from jmespath.exceptions import JMESPathError
 
-from rankdash.core.base.errors import DataError, Phrase
+from rankdash.core.base.errors import DataError, Phrase, UnavailableError
 from rankdash.core.base.files import from_json, guarded, said_by
 from rankdash.core.base.shipped import ASSETS
 from rankdash.core.base.text import redact
 from rankdash.core.data.ranking import digest
-from rankdash.core.rerankers.remote.connection import SEARCH_NAME, Place
+from rankdash.core.rerankers.remote.connection import SEARCH_NAME, Key, Place
 
 PRESETS = ASSETS / "search"
 SHORTEST_KEY = 8
@@ -66,6 +66,24 @@ class Request(NamedTuple):
     method: str
     target: str
     body: Any
+
+
+def key_of(secret: Secret, origin: str) -> Key:
+    """Return a key for the search engine at `origin`. Raises the errors of `Place.find`."""
+    try:
+        key = Place(secret.variable, origin).find()
+    except UnavailableError as missing:
+        if "key_variable" not in missing.remedy:
+            raise
+        raise UnavailableError(
+            missing.template,
+            remedy="Enter the key, or set another variable that the endpoint names, such as "
+            "SEARCH_KEY, before you start rankdash. If the engine needs no key, delete the key "
+            "from the endpoint.",
+            **missing.params,
+        ) from missing
+    assert key is not None  # noqa: S101 - the variable has a name
+    return key
 
 
 class UnreadableError(ValueError):

@@ -25,7 +25,7 @@ from rankdash.core.rerankers.base import Call, call_table
 from rankdash.core.rerankers.remote.client import Client, Reply
 from rankdash.core.rerankers.remote.connection import Clock, Place, Policy
 from rankdash.core.rerankers.retrieval import embedded
-from rankdash.core.search.endpoint import SHORTEST_KEY, Endpoint, Hit, UnreadableError
+from rankdash.core.search.endpoint import SHORTEST_KEY, Endpoint, Hit, UnreadableError, key_of
 
 HOW = "search"
 """The value of the setting `how` of fetched runs."""
@@ -102,9 +102,8 @@ class _Http:
         """Open the client. Raises the errors of `Client`."""
         origin = endpoint.origin
         keys = {
-            name: (secret.prefix, key)
+            name: (secret.prefix, key_of(secret, origin))
             for name, secret in endpoint.secrets.items()
-            if (key := Place(secret.variable, origin).find()) is not None
         }
         plain = {name: value for name, value in endpoint.headers.items() if isinstance(value, str)}
         self._endpoint = endpoint

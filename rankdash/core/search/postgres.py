@@ -17,7 +17,7 @@ from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers.base import first_line
 from rankdash.core.rerankers.remote.client import Exchange, Outcome, Reply
 from rankdash.core.rerankers.remote.connection import Budget, Clock, Key, Place, Policy
-from rankdash.core.search.endpoint import SHORTEST_KEY, Endpoint
+from rankdash.core.search.endpoint import SHORTEST_KEY, Endpoint, key_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -37,7 +37,7 @@ class Postgres(Exchange):
         self._psycopg = _library()
         self._endpoint = endpoint
         secret = endpoint.password
-        self._key = None if secret is None else Place(secret.variable, endpoint.origin).find()
+        self._key = None if secret is None else key_of(secret, endpoint.origin)
         self._parameters = self._parameters_of(endpoint, self._key)
         self._own = threading.local()
         self._opened: list[psycopg.Connection[dict[str, Any]]] = []
