@@ -285,7 +285,7 @@ class Client(Exchange):
         key = place.find()
         self._keys = [each[1] for each in more.values() if not isinstance(each, str)]
         self._keys += [] if key is None else [key]
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        headers = httpx.Headers({"Content-Type": "application/json", "Accept": "application/json"})
         if key is not None:
             headers["Authorization"] = key.header
         for name, value in more.items():
