@@ -41,6 +41,7 @@ from rankdash.kit.commands.arguments import (
     add_profile,
     rules,
 )
+from rankdash.kit.commands.checks import write_files, write_refusal
 from rankdash.kit.commands.output import STANDARD, spare_the_input, target_of
 from rankdash.kit.commands.rankings import Files, Rules, Timings, names_of, study_of
 
@@ -134,7 +135,7 @@ def _add_conditions(parser: Parser) -> None:
 
 def _gate(arguments: argparse.Namespace) -> int:
     # `command_results` imports this module.
-    from rankdash.features.gate.command_results import FORMATS, write_files, write_refusal
+    from rankdash.features.gate.command_results import formats
 
     overrides = {"tie_band": arguments.tie_band, "seed": arguments.seed}
     changes = {name: value for name, value in overrides.items() if value is not None}
@@ -167,11 +168,12 @@ def _gate(arguments: argparse.Namespace) -> int:
             trusted=arguments.trust_judge,
         )
     except RankdashError as error:
-        write_refusal(error, arguments.out, arguments.format, inputs)
+        write_refusal("gate", error, arguments.out, arguments.format, inputs)
         raise
-    write_files(checked, arguments.out, arguments.format)
+    made = formats(checked)
+    write_files(made, arguments.out, arguments.format)
     if STANDARD not in arguments.out:
-        sys.stdout.write(FORMATS["text" if arguments.out else arguments.format](checked))
+        sys.stdout.write(made["text" if arguments.out else arguments.format]())
     return DONE if checked.passed else INCOMPLETE
 
 

@@ -1,16 +1,12 @@
-"""Results of `gate` as text, JSON, Markdown or JUnit XML, and the reason if it could not run."""
+"""Results of `gate` as text, JSON, Markdown or JUnit XML."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
-from xml.etree import ElementTree
+from typing import Literal
 
-from rankdash.core.base.errors import DataError, RankdashError
 from rankdash.core.base.i18n import brief, level_percent, number, percent, plain, signed
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.metrics import parse_measure
@@ -30,31 +26,40 @@ from rankdash.core.words.verdicts import p_value
 from rankdash.features.gate.command import Checked
 from rankdash.features.gate.gate import FAILED, Condition, GateOutcome, confidence_of
 from rankdash.features.overview.caveats import GAINS
-from rankdash.kit.commands.output import aligned, one_line, or_null, spare_the_input, write
-from rankdash.kit.html.tables import markdown_safe, piped
+from rankdash.kit.commands.checks import Check, Checks, Formats, as_json
+from rankdash.kit.commands.output import or_null
 
-_HEAD = ("result", "condition", "observed", "limits", "p", "queries")
-_ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text", ".json": "json"}
-
-
-def text(checked: Checked) -> str:
-    """Return the result for a terminal."""
-    lines = [f"{one_line(_headline(checked))}\n", "\n"]
-    rows = [[_result(each), *_cells(each)] for each in checked.outcomes]
-    lines.append(aligned([_HEAD, *rows], left=2))
-    lines.append("\n")
-    lines += [f"- {one_line(reason)}\n" for reason in _reasons(checked)]
-    lines += [f"{one_line(note)}\n" for note in _notes(checked)]
-    return "".join(lines)
+_HEAD = ("condition", "observed", "limits", "p", "queries")
 
 
-def _result(outcome: GateOutcome) -> str:
+def formats(checked: Checked) -> Formats:
+    """Return format → a function that returns the result in it."""
+    checks = Checks(
+        "gate",
+        _headline(checked),
+        checked.sides,
+        _HEAD,
+        [_check(each, checked.comparison.settings) for each in checked.outcomes],
+        list(_notes(checked)),
+    )
+    return {
+        "text": checks.text,
+        "json": lambda: _as_json(checked),
+        "markdown": checks.markdown,
+        "junit": checks.junit,
+    }
+
+
+def _check(outcome: GateOutcome, settings: StatisticsSettings) -> Check:
+    result: Literal["pass", "FAIL", "skip"] = "pass" if outcome.passed else "FAIL"
     if outcome.reason == "unreachable":
-        return "skip"
-    return "pass" if outcome.passed else "FAIL"
+        result = "skip"
+    message = "" if outcome.reason == "met" else _reason(outcome, settings)
+    title, *cells = _cells(outcome)
+    return Check(title, result, cells, outcome.reason, message)
 
 
-def as_json(checked: Checked) -> str:
+def _as_json(checked: Checked) -> str:
     """Return unrounded numbers, null if one does not exist."""
     comparison = checked.comparison
     conditions = [
@@ -75,7 +80,7 @@ def as_json(checked: Checked) -> str:
     rules = {**comparison.settings.as_dict(), "confidence": confidence_of(comparison.settings)}
     used = ("confidence", "resamples", "seed", "tie_band")
     labelling = checked.study.labelling
-    return _json(
+    return as_json(
         {
             "passed": checked.passed,
             "baseline": baseline,
@@ -106,110 +111,6 @@ def _compared(checked: Checked) -> list[dict[str, object]]:
         for row in comparison.frame.to_dict("records")
         if row["system"] == checked.challenger
     ]
-
-
-def _json(content: Mapping[str, object]) -> str:
-    return json.dumps(content, indent=2, allow_nan=False) + "\n"
-
-
-def markdown(checked: Checked) -> str:
-    """Return Markdown for a pull request or a CI summary. Names are escaped."""
-    marks = {"pass": "✅ pass", "FAIL": "❌ **fail**", "skip": "➖ skipped"}
-    rows = [[marks[_result(each)], *map(markdown_safe, _cells(each))] for each in checked.outcomes]
-    lines = [f"## {markdown_safe(_headline(checked))}\n\n"]
-    lines += piped([_HEAD, *rows], left=(0, 1))
-    lines.append("\n")
-    lines += [f"- {markdown_safe(reason)}\n" for reason in _reasons(checked)]
-    lines += [f"\n{markdown_safe(note)}\n" for note in _notes(checked)]
-    return "".join(lines)
-
-
-def junit(checked: Checked) -> str:
-    """Return a test case per condition, in the JUnit XML that CI systems read."""
-    failures = str(sum(not each.passed for each in checked.outcomes))
-    counts = {"tests": str(len(checked.outcomes)), "failures": failures, "errors": "0"}
-    skipped = str(sum(each.reason == "unreachable" for each in checked.outcomes))
-    counts["skipped"] = skipped
-    root = ElementTree.Element("testsuites", {"name": "rankdash gate", **counts})
-    suite = ElementTree.SubElement(root, "testsuite", {"name": one_line(checked.sides), **counts})
-    for each in checked.outcomes:
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            {"classname": "rankdash.gate", "name": one_line(_stated(each.condition))},
-        )
-        if not each.passed:
-            reason = one_line(_reason(each, checked.comparison.settings))
-            failure = ElementTree.SubElement(
-                case, "failure", {"type": each.reason, "message": reason}
-            )
-            failure.text = reason
-        elif each.reason == "unreachable":
-            reason = one_line(_reason(each, checked.comparison.settings))
-            ElementTree.SubElement(case, "skipped", {"message": reason})
-        _, seen, limits, p, queries = _cells(each)
-        output = ElementTree.SubElement(case, "system-out")
-        output.text = f"Observed {seen}, limits {limits}, p {p}, queries {queries}"
-    notes = ElementTree.SubElement(suite, "system-out")
-    notes.text = "\n".join(map(one_line, _notes(checked)))
-    return _document(root)
-
-
-FORMATS: Mapping[str, Callable[[Checked], str]] = {
-    "text": text,
-    "json": as_json,
-    "markdown": markdown,
-    "junit": junit,
-}
-
-
-def write_files(checked: Checked, files: Sequence[str], form: str) -> None:
-    """Write each file in the format of its extension, or else as `form`. Raises OSError."""
-    for file in files:
-        target = Path(file)
-        written = FORMATS[_ENDINGS.get(target.suffix.lower(), form)](checked)
-        write(written.encode("utf-8", "replace"), target)
-
-
-def write_refusal(
-    error: RankdashError, files: Sequence[str], form: str, read: Sequence[str]
-) -> None:
-    """Write the reason why the gate could not run to each file, so that a CI job shows it.
-
-    Files in `read` are not overwritten. Files that cannot be written are skipped: the caller still
-    reports the error.
-    """
-    for file in files:
-        target = Path(file)
-        written = _REFUSALS[_ENDINGS.get(target.suffix.lower(), form)](str(error))
-        with contextlib.suppress(DataError, OSError):
-            spare_the_input(target, read)
-            write(written.encode("utf-8", "replace"), target)
-
-
-def _refused_in_junit(why: str) -> str:
-    counts = {"tests": "1", "failures": "0", "errors": "1"}
-    root = ElementTree.Element("testsuites", {"name": "rankdash gate", **counts})
-    suite = ElementTree.SubElement(root, "testsuite", {"name": "rankdash gate", **counts})
-    case = ElementTree.SubElement(
-        suite, "testcase", {"classname": "rankdash.gate", "name": "the gate runs"}
-    )
-    ElementTree.SubElement(case, "error", {"type": "refused", "message": one_line(why)})
-    return _document(root)
-
-
-_REFUSALS: Mapping[str, Callable[[str], str]] = {
-    "text": lambda why: f"The gate could not run: {one_line(why)}\n",
-    "json": lambda why: _json({"passed": False, "error": one_line(why)}),
-    "markdown": lambda why: f"## The gate could not run\n\n{markdown_safe(why)}\n",
-    "junit": _refused_in_junit,
-}
-
-
-def _document(root: ElementTree.Element) -> str:
-    ElementTree.indent(root)
-    written = ElementTree.tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written}\n'
 
 
 def _headline(checked: Checked) -> str:
@@ -260,13 +161,6 @@ def _number(condition: Condition, value: float) -> str:
     if condition.kind == "max":
         return "–" if math.isnan(value) else f"{brief(value, condition.limit)} ms"
     return signed(value, 4) if condition.kind == "min-gain" else number(value, 4)
-
-
-def _reasons(checked: Checked) -> Iterator[str]:
-    for each in checked.outcomes:
-        if each.reason != "met":
-            reason = _reason(each, checked.comparison.settings)
-            yield f"{_stated(each.condition)}: {reason[0].lower()}{reason[1:]}"
 
 
 def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
