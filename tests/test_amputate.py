@@ -12,7 +12,7 @@ from tests.roles import ROOT
 
 FEATURES = (
     *("cost", "gate", "history", "judge", "label"),
-    *("latency", "policy", "queries", "rank_shifts", "report", "run"),
+    *("latency", "nightly", "policy", "queries", "rank_shifts", "report", "run"),
 )
 IMPORTED = """
 import importlib, pkgutil, rankdash

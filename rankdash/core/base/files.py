@@ -324,6 +324,20 @@ def whole_characters(text: str) -> tuple[str, int]:
     return _ESCAPED.sub(whole_or_not, text), count
 
 
+@contextmanager
+def locked(file: Path) -> Iterator[bool]:
+    """Lock a file, which is made if it does not exist, until the block or the process ends. Yield
+    whether it was free; True on Windows, without a lock. Raises OSError."""
+    with file.open("ab") as stream:
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+        yield True
+
+
 # Temporary folders of a process: locked until it ends, then removed by the next process.
 
 

@@ -4,12 +4,15 @@ is deleted with its data set or run."""
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+
+import pandas as pd
 
 from rankdash.core.base.errors import DataError, StoreError
 from rankdash.core.workspace.database import delete, find, from_row, insert, now, read_json, select
@@ -301,6 +304,15 @@ class Corrections(_Store):
         """Return the corrections in force, the latest first; as of a revision if one is passed."""
         test = f"withdrawn = 0 AND revision IN ({_LATEST}) ORDER BY revision DESC"
         return list(map(_correction, self._rows("*", test, dataset_id, until=revision)))
+
+    def labels(self, dataset_id: str, revision: int | None = None) -> pd.DataFrame:
+        """Return query_id, doc_id and label of the corrections of `all`; NaN for a pair that is not
+        judged."""
+        rows = [
+            (*each.pair, math.nan if each.label is None else each.label)
+            for each in self.all(dataset_id, revision)
+        ]
+        return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
 
     def log(self, dataset_id: str, after: int = 0, until: int | None = None) -> list[Correction]:
         """Return the entries after a revision, and up to another one, in order, including entries

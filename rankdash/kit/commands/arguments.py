@@ -174,8 +174,8 @@ def add_profile(parser: Parser, help_text: str) -> None:
     parser.option(
         "--profile",
         "NAME",
-        f"{help_text}: {', '.join(shipped().profiles)}, or your own in a .json file "
-        "(as exported by Overview) or a .toml file",
+        f"{help_text}: {', '.join(shipped().profiles)}, or your own .json file "
+        "(as exported by Overview) or .toml file",
     )
 
 

@@ -30,6 +30,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rankdash gate --qrels qrels.tsv --baseline main.trec --challenger branch.trec "
         "--max p95_ms=500 --timings branch.json --out gate.xml",
     ),
+    "nightly": (
+        "rankdash nightly nightly.toml --out nightly.xml",
+        "rankdash nightly nightly.toml --accept",
+    ),
     "policy": (
         "rankdash policy --qrels qrels.tsv --baseline initial.trec --challenger bge.trec "
         "--depth 20",

@@ -27,6 +27,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "compare rankings with a baseline: is the gain proven, and is it worth its cost",
     ),
     "gate": ("features.gate.command", "pass or fail a change by conditions, for CI"),
+    "nightly": (
+        "features.nightly.command",
+        "compare tonight's rankings with a pinned run; one sequential test over all nights",
+    ),
     "policy": (
         "features.policy.command",
         "measure a serving policy: depth, skipped queries, deadline, floor; write policy.json",

@@ -9,7 +9,6 @@ corrections, and a hash of the runs with documents that it lacks: "<id>+<revisio
 from __future__ import annotations
 
 import functools
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -74,13 +73,7 @@ def _corrected(dataset_id: str, revision: int) -> Dataset:
     # Tables and candidates are shared with the stored data set: an entry needs memory only for its
     # labels.
     data = dataset(dataset_id)
-    changes = pd.DataFrame(
-        [
-            (*each.pair, math.nan if each.label is None else each.label)
-            for each in Corrections(workspace()).all(dataset_id, revision)
-        ],
-        columns=["query_id", "doc_id", "label"],
-    )
+    changes = Corrections(workspace()).labels(dataset_id, revision)
     return data.relabelled(changes[changes["doc_id"].isin(data.documents["doc_id"])])
 
 
