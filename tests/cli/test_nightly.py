@@ -98,6 +98,14 @@ def test_an_alarm_ends_when_the_drop_is_gone(nights):
     assert sum(nights.lines[-1]["metrics"]["ndcg@10"]["evidence"]) < 4
 
 
+def test_each_year_starts_without_evidence(tmp_path, run):
+    nights = Nights(tmp_path / "here", run, nights_per_year=3)
+    for _ in range(6):
+        nights.night()
+    found = [sum(each["metrics"]["ndcg@10"]["evidence"]) for each in nights.lines]
+    assert found[:3] == found[3:] and found[0] < found[1] < found[2]
+
+
 def test_another_pinned_run_starts_the_evidence_again(nights):
     for _ in range(3):
         nights.night()
@@ -299,3 +307,25 @@ def test_a_search_engine_is_fetched_each_night(tmp_path, run, server):
     server.fail(*[{"status": 400}] * 400)
     gone = nights.night()
     assert gone.code in (1, 2) and len(nights.lines) in (4, 5)
+
+
+def test_a_fetch_that_was_interrupted_continues(tmp_path, run, server, monkeypatch):
+    server.documents = {doc: f"about {query}" for query in QUERIES for doc in DOCS[query][:1]}
+    endpoint = {
+        "name": "Stub", "url": server.url + SEARCH, "hits": "hits.hits", "id": "_id",
+        "body": {"query": {"match": {"text": "{query}"}}, "size": "{k}"},
+    }  # fmt: skip
+    settings = {"run": [], "endpoint": "stub.json", "depth": 5, "repeat": 1}
+    nights = Nights(tmp_path / "here", run, **settings)
+    (nights.folder / "stub.json").write_text(json.dumps(endpoint))
+
+    def stopped(*_arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rankdash.features.nightly.command_night.fetched", stopped)
+        assert nights.night().code == 130
+    assert not (nights.folder / "nights.jsonl").exists()
+    nights.count -= 1
+    assert nights.night().code == 0
+    assert len(server.seen) == len(QUERIES)

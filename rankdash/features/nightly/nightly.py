@@ -104,7 +104,7 @@ def decided(
     reference: identifies the pinned run. before: the values of the night before.
 
     While an alarm is in force, nights add no evidence. The alarm ends when the drop is gone, and
-    the evidence then starts again, as it does with another pinned run.
+    the evidence then starts again, as it does with another pinned run and with each year.
 
     Raises DataError if no query has a value in both.
     """
@@ -134,10 +134,11 @@ def decided(
         previous = last.metrics[spec]
     alarm = None if previous is None else previous.alarm
     ended = alarm is not None and night.change >= -rule.smallest
+    number = 1 if nights.last is None else nights.last.night + 1
+    new_year = number % rule.per_year == 1 % rule.per_year
     evidence = () if previous is None or ended else previous.evidence
     if alarm is None or ended:
-        evidence = added(rule, evidence, night, spread, count)
-        number = 1 if nights.last is None else nights.last.night + 1
+        evidence = added(rule, () if new_year else evidence, night, spread, count)
         alarm = number if total(evidence) >= rule.threshold else None
     return MetricNight(
         night,

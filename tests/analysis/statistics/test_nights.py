@@ -34,7 +34,7 @@ def pool():
 def test_the_mean_evidence_after_n_nights_without_a_drop_is_at_most_n():
     """At the border of the null hypothesis, with independent normal nights."""
     rng, nights = np.random.default_rng(0), 20
-    sums = np.zeros((4000, len(RATES)))
+    sums = np.zeros((2000, len(RATES)))
     for place, series in enumerate(rng.normal(-RULE.smallest, 0.004, (len(sums), nights))):
         evidence = ()
         for change in series:
