@@ -5,7 +5,7 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.features.data import page as data_page
-from rankdash.features.data import page_list, page_upload
+from rankdash.features.data import page_fetch, page_list, page_upload
 from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets.labels import corrections
 from rankdash.kit.widgets.redraw import fold
@@ -26,6 +26,7 @@ elif not stored:
     page_upload.sample_buttons((), primary=True)
 blocked, arriving = (None, False) if read_only() else page_upload.upload_panel()
 if not read_only() and not page_upload.asking():
+    page_fetch.draw()
     fold(
         _("Load from Hugging Face or ir_datasets"),
         "data.by_name",

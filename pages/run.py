@@ -5,7 +5,14 @@ import streamlit as st
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.features.data import page_damaged
-from rankdash.features.run import page_combine, page_form, page_jobs, page_retrieve, page_runs
+from rankdash.features.run import (
+    page_combine,
+    page_fetch,
+    page_form,
+    page_jobs,
+    page_retrieve,
+    page_runs,
+)
 from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets.stored import read_only
 
@@ -23,6 +30,7 @@ else:
     if not read_only():
         page_form.draw(dataset_id)
         page_retrieve.draw(dataset_id)
+        page_fetch.draw(dataset_id)
         page_jobs.draw(dataset_id)
         page_combine.draw(dataset_id)
     page_runs.draw(dataset_id)

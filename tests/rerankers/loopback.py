@@ -164,7 +164,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send({"detail": "Not Found"}, 404)
 
     def search(self, body: dict) -> dict:
-        query = body["query"]["match"]["text"]
+        (kind,) = body["query"].values()
+        query = kind.get("text") or kind["query"]
         scores = {doc: score(query, text) for doc, text in self.server.documents.items()}
         best = sorted((doc for doc in scores if scores[doc] > 0), key=lambda doc: -scores[doc])
         hits = [

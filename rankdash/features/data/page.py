@@ -333,7 +333,7 @@ def show_stored(saved: StoreOutcome) -> str | None:
         text = _("{name} is ready: {queries} and {documents}.", name=name, **size)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.success(text, icon=":material/check_circle:")
-            with st.container(border=True, width="content"):
+            with st.container(border=True, width="content", horizontal=True):
                 _next_step(row.id, labelled=report is None or report.labelled_queries > 0)
         return None
     text = _("{name} is stored: {queries} and {documents}.", name=name, **size)
@@ -343,10 +343,11 @@ def show_stored(saved: StoreOutcome) -> str | None:
 
 
 def _next_step(dataset_id: str, *, labelled: bool) -> None:
-    """Draw a link to the page of the next step for this data set."""
+    """Draw links to the pages of the next steps for this data set."""
     if workspace().runs(dataset_id):
         view.link("overview", _p("page", "Compare"), ":material/monitoring:", address.offered())
-    elif labelled:
-        view.link("run", _("Run a reranker"), ":material/play_circle:", address.offered())
     else:
+        # Labelling compares two rankings.
+        view.link("run", _("Run a reranker"), ":material/play_circle:", address.offered())
+    if not labelled:
         view.link("label", _("Label documents"), ":material/label:", address.offered())

@@ -69,7 +69,7 @@ def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
             ),
             key=f"data.sample.{each}",
         ):
-            _open(StoreOutcome(page_samples.open_sample(workspace(), each)))
+            open_stored(StoreOutcome(page_samples.open_sample(workspace(), each)))
 
 
 def upload_panel() -> tuple[str | None, bool]:
@@ -263,7 +263,7 @@ def _settle(upload: _Upload, outcome: Callable[[], StoreOutcome]) -> None:
         _refuse(error)
     else:
         st.session_state.pop(_PENDING, None)
-        _open(saved)
+        open_stored(saved)
 
 
 def _refuse(error: RankdashError) -> None:
@@ -346,7 +346,7 @@ def field_title(name: str) -> str:
     return titles[name]
 
 
-def _open(saved: StoreOutcome) -> None:
+def open_stored(saved: StoreOutcome) -> None:
     """Open the new data set. If the data set was already in the workspace, only offer to open
     it."""
     if not saved.was_here:

@@ -26,12 +26,15 @@ from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.ranking import RETRIEVAL
 from rankdash.core.rerankers import get
 from rankdash.core.runs import jobs
+from rankdash.core.runs.fetch_job import Fetch, is_fetch
 from rankdash.core.runs.jobs import LIVE, JobRow
 from rankdash.core.runs.on_ray.cluster import ACTOR_SETTINGS, LOCAL, Actors, allowed_address
 from rankdash.features.run import page_stop
-from rankdash.kit.widgets import address, dialogs, settings_form, view
+from rankdash.kit.widgets import address, dialogs, search_form, settings_form, view
 from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.run_records import reranker_title
+from rankdash.kit.widgets.search_form import Keys
+from rankdash.kit.widgets.settings_form import Found
 from rankdash.kit.widgets.stored import worker, workspace
 from rankdash.kit.widgets.text import markdown_safe
 
@@ -249,15 +252,10 @@ def _offer_resume(
 ) -> None:
     """Offer to resume stopped jobs of one reranker. If the reranker is unavailable, for example
     without its plugin, show the error; the jobs can only be removed."""
-    key_field = settings_form.Found()
-    if rows[0].reranker != RETRIEVAL:
-        try:
-            kind = get(rows[0].reranker)
-        except RankdashError as error:
-            text.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
-            return
-        with text:
-            key_field = settings_form.draw_key_field(kind, rows[0].settings, key, fixed=True)
+    with text:
+        key_field = draw_keys(rows[0], key)
+    if key_field is None:
+        return
     if action.button(_p("button", "Resume"), key=f"resume.{key}", icon=":material/resume:"):
         if key_field.missing:
             text.error(key_field.missing, icon=":material/key_off:")
@@ -268,6 +266,22 @@ def _offer_resume(
             jobs.resume(workspace(), row.id)
         worker().ensure()
         st.rerun(scope="app")
+
+
+def draw_keys(row: JobRow, name: str) -> Found | Keys | None:
+    """Draw the fields for the keys of a job, if it needs any. If its reranker is unavailable, draw
+    the error and return None. name: distinguishes the fields of a page."""
+    try:
+        request = Fetch.of(row.settings)
+        kind = None if row.reranker == RETRIEVAL else get(row.reranker)
+    except RankdashError as error:
+        st.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
+        return None
+    if request is not None:
+        return search_form.draw_keys(request.endpoint, name)
+    if kind is None:
+        return Found()
+    return settings_form.draw_key_field(kind, row.settings, name, fixed=True)
 
 
 def _remove(rows: Sequence[JobRow]) -> None:
@@ -299,7 +313,9 @@ def _state(row: JobRow) -> str:
         return _("cancelling after the current batch")
     if row.state == "running" and row.reranker == RETRIEVAL:
         since = duration(_seconds_since(row.started))
-        return f"{_('retrieving from all documents')} · {since}"
+        fetches = is_fetch(row.settings)
+        what = _p("state", "fetching") if fetches else _("retrieving from all documents")
+        return f"{what} · {since}"
     if row.state == "running":
         preparing = {
             "loading": _("loading the model"),
@@ -329,17 +345,21 @@ def _seconds_since(iso: str | None) -> float | None:
 
 
 def _share(row: JobRow) -> float:
-    return min(1.0, row.pairs_done / row.pairs_total) if row.pairs_total else 0.0
+    if not row.pairs_total:
+        # A fetch scores no pairs.
+        return min(1.0, (row.done + row.failed) / row.total) if row.total else 0.0
+    return min(1.0, row.pairs_done / row.pairs_total)
 
 
 def _progress(row: JobRow) -> str:
+    pairs = ngettext(
+        "{done} of {n} pair",
+        "{done} of {n} pairs",
+        row.pairs_total,
+        done=number(row.pairs_done, 0),
+    )
     parts = [
-        ngettext(
-            "{done} of {n} pair",
-            "{done} of {n} pairs",
-            row.pairs_total,
-            done=number(row.pairs_done, 0),
-        ),
+        *([pairs] if row.pairs_total else []),
         ngettext(
             "{done} of {n} query", "{done} of {n} queries", row.total, done=number(row.done, 0)
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import pandas as pd
 import streamlit as st
@@ -13,7 +14,6 @@ from rankdash.core.base.errors import RankdashError, StoreError
 from rankdash.core.base.i18n import (
     duration,
     enumerated,
-    error_text,
     moment,
     ngettext,
     number,
@@ -24,8 +24,9 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN, Level, Measured
 from rankdash.core.data.ranking import SHIPPED_WITH, Run, digest
-from rankdash.core.rerankers import get
 from rankdash.core.runs import combining, jobs
+from rankdash.core.runs.fetch_job import is_fetch
+from rankdash.core.search.endpoint import Endpoint
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words.latency import where_measured
@@ -33,7 +34,13 @@ from rankdash.core.words.queries import provenance, unknown_tokens, without_text
 from rankdash.core.workspace import RunRow
 from rankdash.core.workspace.notes import Pins, RunNotes
 from rankdash.features.run import page_jobs
-from rankdash.kit.widgets import address, dialogs, run_records, settings_form, stored, view
+from rankdash.kit.widgets import (
+    address,
+    dialogs,
+    run_records,
+    stored,
+    view,
+)
 from rankdash.kit.widgets.cache import cache
 from rankdash.kit.widgets.run_records import Record, record, reranker_title, settings_in_words
 from rankdash.kit.widgets.stored import read_only, worker, workspace
@@ -180,6 +187,7 @@ _LONGEST = 300
 _IN_SENTENCES = (
     *("runtime", "device", "calibration", "note", "rank_agreement", "agreement_pairs"),
     *("model_package", "model_origin", "model_licence"),
+    *("repeats", "churn@10", "changed_queries"),
     SHIPPED_WITH,
 )
 
@@ -194,7 +202,12 @@ def draw_details(run_id: str) -> None:
         if share > TOO_MANY_UNKNOWN:
             warning = unknown_tokens(markdown_safe(run.name, 80), share)
             st.warning(warning, icon=":material/translate:")
-        sentences = (*_computed(stored_record, run), *_read(share), *_times(run))
+        sentences = (
+            *_fetched(run),
+            *_computed(stored_record, run),
+            *_read(share),
+            *_times(run),
+        )
         st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
         run_records.usage_line(run_id)
         if run.measured is not None and run.measured.throughput:
@@ -218,6 +231,28 @@ def _read(share: float) -> Iterator[str]:
         yield _(
             "Tokens of queries and documents that the model does not know: {share}.",
             share=percent(share),
+        )
+
+
+def _fetched(run: Run) -> Iterator[str]:
+    """Yield the source of a fetched run, and how much its results change between requests."""
+    if not is_fetch(run.settings):
+        return
+    # The endpoint may be from another version.
+    with suppress(RankdashError):
+        yield _(
+            "Fetched from {host}: request {request}.",
+            host=markdown_safe(Endpoint.of(str(run.settings["endpoint"])).host, 80),
+            request=markdown_safe(str(run.settings.get("request", "")), 40),
+        )
+    churn, changed = run.machine.get("churn@10"), run.machine.get("changed_queries")
+    if isinstance(churn, float) and isinstance(changed, float):
+        yield _(
+            "Churn: {share} of the top 10 changed between two requests, and the top 10 of "
+            "{changed} of the queries differed ({n} requests per query).",
+            share=percent(churn),
+            changed=percent(changed),
+            n=str(run.machine.get("repeats", "–")),
         )
 
 
@@ -420,12 +455,9 @@ def draw_retry(run_id: str) -> None:
     row = None if read_only() else jobs.retryable(workspace(), run_id)
     if row is None:
         return
-    try:
-        kind = get(row.reranker)
-    except RankdashError as error:
-        st.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
+    key_field = page_jobs.draw_keys(row, f"retry.{run_id}")
+    if key_field is None:
         return
-    key_field = settings_form.draw_key_field(kind, row.settings, f"retry.{run_id}", fixed=True)
     label = ngettext("Retry the {n} failed query", "Retry the {n} failed queries", row.failed)
     pressed = st.button(
         label,

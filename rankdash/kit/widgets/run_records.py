@@ -104,8 +104,9 @@ def setting_titles(reranker: str) -> dict[str, str]:
 
 
 def settings_in_words(settings: Mapping[str, object]) -> str:
-    """Return settings in one line; empty ones are omitted."""
-    return ", ".join(f"{name}={value}" for name, value in settings.items() if value != "")
+    """Return settings in one line, without empty ones and the JSON of a search endpoint."""
+    shown = {name: value for name, value in settings.items() if value != "" and name != "endpoint"}
+    return ", ".join(f"{name}={value}" for name, value in shown.items())
 
 
 def usage_line(run_id: str) -> None:
