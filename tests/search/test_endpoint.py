@@ -182,3 +182,55 @@ def test_presets_are_templates_that_name_variables():
             sent = str(endpoint.request("words", 7, [0.25]))
             assert "7" in sent
             assert ("0.25" if endpoint.vector else "words") in sent
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+HITS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "_id": JSON,
+            "_score": JSON,
+            "_source": st.fixed_dictionaries({}, optional={"title": JSON, "text": JSON}) | JSON,
+        },
+    )
+    | JSON
+)
+
+
+@given(st.builds(lambda hits: {"hits": {"hits": hits}}, HITS) | JSON, st.integers(1, 5))
+def test_any_answer_is_read_or_refused(answer, depth):
+    endpoint = Endpoint.of(PLAIN)
+    try:
+        hits, repeats = endpoint.read(answer, depth)
+    except UnreadableError as refused:
+        assert str(refused)
+        return
+    assert len(hits) <= depth and repeats >= 0
+    assert len({hit.doc_id for hit in hits}) == len(hits)
+    for hit in hits:
+        assert hit.doc_id and hit.doc_id.encode()
+        assert (hit.title + (hit.text or "")).encode() is not None
+        assert math.isnan(hit.score) or math.isfinite(hit.score)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["name", "kind", "url", "method", "headers", "params", "body", "hits", "id",
+                         "text", "partial", "vector", "sql", "password"]),
+        JSON | st.sampled_from([*PLAIN.values(), "{query}", "@", "a[", "postgres", SQL["url"]]),
+    )
+)  # fmt: skip
+def test_any_description_is_accepted_or_refused(fields):
+    for source in (fields, {**PLAIN, **fields}):
+        try:
+            endpoint = Endpoint.of(source)
+        except DataError as refused:
+            assert str(refused)
+            continue
+        assert Endpoint.of(endpoint.as_dict()).request_hash == endpoint.request_hash
+        if endpoint.kind == "http":
+            endpoint.request("q", 3, [0.5])
