@@ -302,7 +302,8 @@ def test_a_search_engine_is_fetched_each_night(tmp_path, run, server):
     assert nights.night().code == 0
     assert nights.lines[1]["p95_ms"] > 0 and nights.lines[1]["churn"] == 0
     server.documents = {f"{doc}-moved": text for doc, text in server.documents.items()}
-    codes = [nights.night().code for _ in range(2)]
+    codes = [nights.night(DOCS, "--repeat", 3).code for _ in range(2)]
+    assert [len(each["fetches"]) for each in nights.lines] == [2, 2, 3, 3]
     assert codes[-1] == 1
     server.fail(*[{"status": 400}] * 400)
     gone = nights.night()

@@ -30,6 +30,12 @@ def add(parser: Parser) -> None:
         "--accept",
         "fetch nothing; make the newest night the pinned run, because its change is intended",
     )
+    parser.number(
+        "--repeat",
+        "fetches of this night, in place of the configured number; with more, a night that you "
+        "accept is a more exact pinned run",
+        kind=int,
+    )
     parser.option(
         "--date", "DATE", "the date of the night, such as 2026-11-28 (default: today, in UTC)"
     )
@@ -55,7 +61,7 @@ def _nightly(arguments: argparse.Namespace) -> int:
         for file in arguments.out:
             spare_the_input(target_of(file), inputs)
         date = _date(arguments.date)
-        config = Config.of(arguments.config)
+        config = Config.of(arguments.config, arguments.repeat)
         with State(config.state).locked():
             night = Night(config, date)
             if arguments.accept:

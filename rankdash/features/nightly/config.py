@@ -101,15 +101,20 @@ class Config:
         self.rule = NightRule(alpha, values.smallest, values.nights_per_year)
 
     @classmethod
-    def of(cls, file: str) -> Config:
-        """Read a file. Raises DataError, with the file, for a file that is not usable, SpecError
-        for an unknown metric, and OSError."""
+    def of(cls, file: str, repeat: int | None = None) -> Config:
+        """Read a file. repeat: in place of the number in the file.
+
+        Raises DataError, with the file, for a file that is not usable, SpecError for an unknown
+        metric, and OSError.
+        """
         with guarded(
             file,
             "The configuration cannot be read: {reason}.",
             'Use TOML with lines such as: data = "FOLDER"',
         ):
             content = from_toml(text_of(Path(file).read_bytes()))
+            if repeat is not None:
+                content["repeat"] = repeat
             return cls(file, msgspec.convert(content, _Values))
 
     @cached_property
