@@ -174,7 +174,7 @@ def test_an_empty_list_is_an_answer_and_a_partial_answer_is_none():
 
 
 def test_presets_are_templates_that_name_variables():
-    assert len(presets()) == 12
+    assert len(presets()) == 13
     for name, endpoint in presets().items():
         assert endpoint.name
         assert [place.variable for place in endpoint.places] in ([], ["SEARCH_KEY"]), name

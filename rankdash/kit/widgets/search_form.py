@@ -87,7 +87,10 @@ def draw(place: str, query: str) -> Entered | None:
             st.session_state[of_engine] = engine
 
     def follow_engine() -> None:
-        st.session_state[of_url] = offered[st.session_state[of_engine]].url
+        engine = st.session_state[of_engine]
+        # A URL that the user entered stays.
+        if engine in used or st.session_state[of_url] in {each.url for each in offered.values()}:
+            st.session_state[of_url] = offered[engine].url
 
     left, right = st.columns([2, 1])
     url = left.text_input(
@@ -107,7 +110,7 @@ def draw(place: str, query: str) -> Entered | None:
         key=of_engine,
         on_change=follow_engine,
         persist_state="session",
-        help=_("Start from a template, or from a request that was used in this workspace."),
+        help=_("Start from a preset, or from a request that was used in this workspace."),
     )
     template = {name: each for name, each in offered[chosen].as_dict().items() if name != "url"}
     left, right = st.columns([2, 1])
@@ -206,19 +209,19 @@ def _used() -> list[Endpoint]:
 
 
 def _offered() -> dict[str, Endpoint]:
-    """Return key → endpoint: those used before, then the templates."""
+    """Return key → endpoint: those used before, then the presets."""
     used = {each.request_hash: each for each in _used()}
     return {**used, **presets()}
 
 
 def _title(key: str, endpoint: Endpoint) -> str:
     if key in presets():
-        return _("{name} (template)", name=title(endpoint))
+        return _("{name} (preset)", name=title(endpoint))
     return f"{title(endpoint)} · {endpoint.host}"
 
 
 def _resembling(url: str) -> str | None:
-    """Return the template of the engine that a URL probably belongs to; None if it is unknown."""
+    """Return the preset of the engine that a URL probably belongs to; None if it is unknown."""
     try:
         parts = urlsplit(url.strip())
         port = parts.port
