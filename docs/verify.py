@@ -15,6 +15,7 @@ from statistics import NormalDist
 import numpy as np
 
 START = b'<script type="application/json" id="certificate">'
+NONE = "there is no certificate; means per search, for example, have none"
 COUNTS = ("n", "paired", "helped", "same", "hurt")
 NORMAL, NODES = NormalDist(), np.polynomial.legendre.leggauss(400)
 
@@ -227,10 +228,12 @@ def checks(report, values):
         document = json.loads(report, object_pairs_hook=single)
         content = document.pop("certificate")
     else:
+        need(START in report, NONE)
         before, rest = report.split(START)
         text, end, after = rest.partition(b"</script>")
         content = json.loads(text, object_pairs_hook=single)
         document = before + START + end + after
+    need(content and "weights" not in content["conventions"], NONE)
     intact = content.pop("sha256") == sha256(content) and content["certificate"] == 1
     need(intact, "the certificate was changed, or its version is not 1")
     need(content["document"] == sha256(document), "the report was changed")

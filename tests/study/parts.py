@@ -63,7 +63,14 @@ def study() -> Study:
     kinds = [f"kind {n % 2}" for n in range(len(QUERIES))]
     data = Dataset(
         "set",
-        pd.DataFrame({"query_id": QUERIES, "text": [f"how {q}" for q in QUERIES], "kind": kinds}),
+        pd.DataFrame(
+            {
+                "query_id": QUERIES,
+                "text": [f"how {q}" for q in QUERIES],
+                "kind": kinds,
+                "frequency": [str(1 + n**2) for n in range(len(QUERIES))],
+            }
+        ),
         pd.DataFrame({"doc_id": DOCS, "title": DOCS, "text": [f"{doc} does" for doc in DOCS]}),
         labels[(rng.random(len(PAIRS)) < 0.7) & (labels["query_id"] < "q22")],
         ranking(rng, first),
@@ -110,6 +117,7 @@ def values(of: Study) -> dict[str, Any]:
         "spec": of.specs,
         "specs": [of.specs, ("ndcg@1", "recall@2")],
         "metric": ["ndcg", "mrr"],
+        "measure": [of.measure],
         "k": [3, 1],
         "passages": [1, 2],
         "margin": ["first", "edge"],

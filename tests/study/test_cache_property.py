@@ -32,7 +32,7 @@ STATISTICS: dict[str, Any] = {
 CONVENTIONS: dict[str, Any] = {
     "ties": "trec", "threshold": 2.0, "judged_only": True, "missing": "skip", "queries": "both",
     "no_relevant": "count", "mrr_none": "skip", "ap_norm": "min(R,k)", "negative": "unjudged",
-    "score_precision": "float32", "err_top_label": 5.0,
+    "score_precision": "float32", "err_top_label": 5.0, "weights": "per search",
 }  # fmt: skip
 
 

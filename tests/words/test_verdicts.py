@@ -85,7 +85,8 @@ def test_the_options_of_a_setting_begin_with_what_goes_without_saying(texts):
             "in force": [
                 (*rule, meaning)
                 for rule, meaning in zip(
-                    methods.rules_in_words(Conventions(), chosen), methods.rule_meanings(),
+                    methods.rules_in_words(Conventions(), chosen),
+                    methods.rule_meanings(Conventions()),
                     strict=True,
                 )
             ],

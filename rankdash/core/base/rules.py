@@ -225,8 +225,7 @@ def settings_of(kind: Any) -> tuple[Any, ...]:
 def parse_settings(
     specs: Sequence[SettingSpec], chosen: Mapping[str, SettingValue]
 ) -> dict[str, SettingValue]:
-    """Return every setting of the schema with its chosen value or its default, in the schema's
-    order.
+    """Return every setting of the schema with its chosen value or default, in the schema's order.
 
     Raises SettingError if a setting does not exist (with the nearest name) or its value is invalid.
     """
@@ -261,17 +260,12 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 
 # The settings of metrics and comparisons.
-#
-# Each `Setting` serves every surface: the form, the address, the options of the command with their
-# help, the sentence and the error.
 
 Ties = Literal["trec", "stable"]
 ScorePrecision = Literal["float64", "float32"]
 Test = Literal["sign-flip", "t", "wilcoxon"]
 Correction = Literal["holm", "bh", "none"]
-LEVEL = 0.95
-RESAMPLES = 10_000
-SEED = 20_261_121
+LEVEL, RESAMPLES, SEED = 0.95, 10_000, 20_261_121
 TIE_BAND = 0.005
 """Changes up to this size, either way, count as "same"."""
 FEWEST_QUERIES = 6
@@ -286,6 +280,7 @@ NoRelevant = Literal["skip", "count"]
 NoneFound = Literal["zero", "skip"]
 PrecisionNorm = Literal["R", "min(R,k)"]
 Queries = Literal["qrels", "both"]
+Weighting = Literal["per query", "per search"]
 
 
 @dataclass(frozen=True)
@@ -377,11 +372,28 @@ class Conventions(Settings):
         option="highest-label",
         positive=True,
     )
+    weights: Weighting = setting(
+        "per query",
+        "Weights",
+        "What a mean counts: every query once, or every search of a log.",
+        choices={
+            "per query": "every query counts once",
+            "per search": "every query counts for its searches: frequency / sampling probability",
+        },
+    )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return setting → value, for JSON; without the default weights, as in earlier versions."""
+        return {k: v for k, v in super().as_dict().items() if k != "weights" or self.weighted}
+
+    @property
+    def weighted(self) -> bool:
+        """True if means are per search, so that queries have weights."""
+        return self.weights == "per search"
 
     @classmethod
     def rankdash(cls) -> Conventions:
-        """Return the defaults: every labelled query counts, except queries without relevant
-        documents."""
+        """Return the defaults: labelled queries count, except without relevant documents."""
         return cls()
 
     @classmethod
@@ -413,8 +425,7 @@ class Conventions(Settings):
 
     @property
     def summary(self) -> str:
-        """The tie rule, and every other setting that differs from the default, on one line in
-        English."""
+        """The tie rule, and every setting that differs from its default, on one line."""
         defaults = Conventions()
         entries = []
         for each in CONVENTION_SETTINGS:
@@ -440,8 +451,7 @@ CONVENTION_PRESETS: Mapping[str, Conventions] = {
     # BEIR evaluates with pytrec_eval.
     "BEIR": Conventions.trec_eval(9),
 }
-"""The conventions of a tool by its name. Every tool takes the threshold and the highest label as
-arguments, so presets do not set them."""
+"""The conventions of a tool by its name; presets do not set `_NOT_OF_A_TOOL`."""
 
 
 def preset_of(conventions: Conventions) -> str | None:
@@ -453,7 +463,7 @@ def preset_of(conventions: Conventions) -> str | None:
     )
 
 
-_NOT_OF_A_TOOL = ("threshold", "err_top_label")
+_NOT_OF_A_TOOL = ("threshold", "err_top_label", "weights")
 PRESET_SETTINGS = tuple(each for each in CONVENTION_SETTINGS if each.name not in _NOT_OF_A_TOOL)
 """The settings that a preset decides."""
 
@@ -467,8 +477,7 @@ LEAST_LEVEL = 0.5
 RULE_OF_THUMB = 0.15
 """A common choice for the minimum practically relevant gain. It counts only if a user sets it."""
 
-_MANY_QUERIES = 2_000
-_ENOUGH_RESAMPLES = 1_000
+_MANY_QUERIES, _ENOUGH_RESAMPLES = 2_000, 1_000
 _ROUNDING = 1e-9
 
 
@@ -570,8 +579,8 @@ class StatisticsSettings(Settings):
         return self.correction != "none" and comparisons > 1
 
     def fewest_queries(self, comparisons: int) -> int:
-        """Return the least number of queries with which a change can be proven: if all of them
-        change in one direction, every choice of signs has a probability of 2^-n."""
+        """Return the least number of queries that can prove a change: if all change in one
+        direction, every choice of signs has a probability of 2^-n."""
         if self.test == "t":
             return FEWEST_QUERIES
         strict = self.correction == "holm" and comparisons > 1
@@ -580,9 +589,8 @@ class StatisticsSettings(Settings):
 
     @classmethod
     def for_queries(cls, queries: int, **settings: Any) -> Self:
-        """Return the settings for this many labelled queries, with the chosen `settings`. With many
-        queries, fewer resamples are used: the ends of an interval then move by about a fiftieth of
-        its width, and the result is available immediately."""
+        """Return the settings for this many labelled queries, with the chosen `settings`. Many
+        queries need fewer resamples: an end then moves by about a fiftieth of the interval."""
         if queries > _MANY_QUERIES:
             settings = {"resamples": _ENOUGH_RESAMPLES, **settings}
         return cls(**settings)

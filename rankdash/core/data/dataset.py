@@ -31,6 +31,7 @@ from rankdash.core.data.arrays import (
     sort_pairs,
 )
 from rankdash.core.data.ranking import Ranking, coded, digest, group_rows, text_array
+from rankdash.core.data.weights import Weights, is_number_column, weights_of
 
 FirstStage = Literal["given", "bm25", "corpus-bm25", "corpus-bi-encoder", "corpus-fused", "rows"]
 # The method that retrieves candidates from all documents.
@@ -232,10 +233,16 @@ class Dataset:
     def qrels(self) -> pd.DataFrame:
         return self._tables.qrels.copy(deep=False)
 
-    @property
+    @cached_property
     def segments(self) -> list[str]:
-        """The names of the query columns other than id and text."""
-        return list(self.queries.columns[2:])
+        """The names of the query columns other than id and text, frequency and probability."""
+        queries = self.queries
+        return [each for each in queries.columns[2:] if not is_number_column(queries, each)]
+
+    def weights(self, query_ids: npt.NDArray[np.object_]) -> Weights:
+        """Return the weights of queries per search, (Q,). Raises DataError if this data set has no
+        valid frequency of one of them."""
+        return weights_of(self.queries, query_ids)
 
     def relabelled(self, changes: pd.DataFrame) -> Self:
         """Return this data set with changed labels for some pairs; all other data is shared.

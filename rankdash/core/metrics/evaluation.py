@@ -16,6 +16,7 @@ from rankdash.core.base.rules import Conventions
 from rankdash.core.data import arrays
 from rankdash.core.data.arrays import Flags, Floats, Integers, alike, arrow_text
 from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.weights import Weights
 from rankdash.core.metrics.engine import Measure, Relevance
 from rankdash.core.metrics.judged import Judged, judge
 from rankdash.core.metrics.specs import parse_measure
@@ -42,6 +43,7 @@ class Evaluation:
     stopped: whether its run was stopped by its result.
     tuned: whether settings of the ranking were chosen on these labels, so that its values are
         in-sample.
+    weights: of the queries, for means per search; None for means per query.
     """
 
     query_ids: npt.NDArray[np.object_]
@@ -53,6 +55,7 @@ class Evaluation:
     counts: Mapping[str, int]
     stopped: bool = False
     tuned: bool = False
+    weights: Weights | None = None
 
     def column(self, spec: str | Measure) -> Floats:
         """Return the (Q,) values of one measure.
@@ -88,12 +91,23 @@ class Evaluation:
         )
 
     def mean(self, spec: str | Measure) -> float:
-        """Return the mean over the queries with a value; NaN without any."""
-        return mean_of_known(self.column(spec))
+        """Return the mean over the queries with a value, per query or per search as the
+        conventions require; NaN without any. Raises SpecError as `column` does, and if means are
+        per search and the queries have no weights."""
+        self.require_weights()
+        return mean_of_known(self.column(spec), self.weights)
 
     def means(self) -> dict[str, float]:
         """Return spec → mean, in the order of the measures."""
-        return {measure.spec: mean_of_known(self.column(measure)) for measure in self.measures}
+        return {measure.spec: self.mean(measure) for measure in self.measures}
+
+    def require_weights(self) -> None:
+        """Raise SpecError if means are per search and the queries have no weights."""
+        if self.conventions.weighted and self.weights is None:
+            raise SpecError(
+                "These values have no frequencies of queries, so they have no mean per search.",
+                remedy="Use the weights “per query”.",
+            )
 
     def _repr_html_(self) -> str:
         """Show the means and their numbers of queries in a notebook."""
@@ -222,8 +236,10 @@ def _counts(judged: Judged, states: npt.NDArray[np.int8], chosen: Flags) -> dict
     }
 
 
-def mean_of_known(values: Floats) -> float:
-    """Return the mean without NaN; NaN without any value."""
+def mean_of_known(values: Floats, weights: Weights | None = None) -> float:
+    """Return the mean without NaN, weighted if there are weights; NaN without any value."""
+    if weights is not None:
+        return weights.mean(values)
     finite = values[~np.isnan(values)]
     return float(finite.mean()) if len(finite) else float("nan")
 

@@ -13,6 +13,7 @@ import pandas as pd
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.rules import TIE_BAND
 from rankdash.core.data.arrays import Flags, Floats
+from rankdash.core.data.weights import Weights
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 
 Codes = npt.NDArray[np.int8]
@@ -39,6 +40,7 @@ class Aligned:
         the query.
     stopped: (S,) whether the run was stopped by its result.
     tuned: (S,) whether its values are in-sample.
+    weights: of the Q queries, for means per search; None for means per query.
     """
 
     systems: tuple[str, ...]
@@ -49,6 +51,7 @@ class Aligned:
     states: Codes
     stopped: Flags
     tuned: Flags
+    weights: Weights | None = None
 
     @cached_property
     def known(self) -> Flags:
@@ -153,13 +156,31 @@ def align(
         states=states,
         stopped=np.array([evaluations[name].stopped for name in systems]),
         tuned=np.array([evaluations[name].tuned for name in systems]),
+        weights=_weights([evaluations[name] for name in systems], queries),
     )
+
+
+def _weights(evaluations: Sequence[Evaluation], queries: npt.NDArray[np.object_]) -> Weights | None:
+    """Return the weights of the joined queries. Raises SpecError if an evaluation needs weights and
+    has none."""
+    for each in evaluations:
+        each.require_weights()
+    weights = evaluations[0].weights
+    if weights is None or _same(evaluations[0].query_ids, queries):
+        return weights
+    searches, strata = np.zeros(len(queries)), np.zeros(len(queries), dtype=np.int64)
+    for each in evaluations:
+        if each.weights is not None:
+            rows = places_of(queries, each.query_ids)
+            searches[rows], strata[rows] = each.weights.searches, each.weights.strata
+    return Weights(searches, strata)
 
 
 # Paired comparison of systems: every comparison is a join by query id.
 
 
 PAIRED = "paired"
+_WEIGHTS = ("searches", "search_stratum")
 
 _ROUNDING = 1e-12
 
@@ -177,13 +198,20 @@ def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) ->
     Columns: query_id; before and after, the values of the two systems (NaN without one); delta =
     after - before, NaN if a value is missing, so that a query is used for both systems or none;
     state: "paired", or the reason of the exclusion, one of `REASONS` ("absent": not among the
-    queries that the other system evaluated).
+    queries that the other system evaluated). If means are per search, also searches and
+    search_stratum, for `weights_in`.
 
     Raises SpecError if `spec` was not evaluated, or the two evaluations have different conventions.
     """
     measure = parse_measure(spec) if isinstance(spec, str) else spec
     aligned = align({"before": baseline, "after": challenger}, "before", [measure])
     before, after = aligned.values[:, :, 0]
+    weights = aligned.weights
+    weighted = (
+        {}
+        if weights is None
+        else dict(zip(_WEIGHTS, (weights.searches, weights.strata), strict=True))
+    )
     return pd.DataFrame(
         {
             "query_id": aligned.query_ids,
@@ -191,8 +219,17 @@ def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) ->
             "after": after,
             "delta": after - before,
             "state": reason_names().take(aligned.reasons()[1, :, 0]),
+            **weighted,
         }
     )
+
+
+def weights_in(pairs: pd.DataFrame) -> Weights | None:
+    """Return the weights of the queries of a frame of `paired`; None if means are per query."""
+    if _WEIGHTS[0] not in pairs:
+        return None
+    searches, strata = (pairs[each].to_numpy() for each in _WEIGHTS)
+    return Weights(searches, strata)
 
 
 @dataclass(frozen=True)

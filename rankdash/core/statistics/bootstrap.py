@@ -156,7 +156,7 @@ def bootstrap_means(columns: Columns, *, resamples: int = RESAMPLES, seed: int =
     for members, alike in _by_queries(known, np.flatnonzero((sizes > 0) & ~large)):
         block = steps[np.ix_(members, alike)].T
         with _one_thread():
-            for draws, counted in _multinomial_counts(len(members), resamples, seed):
+            for draws, counted in multinomial_counts(len(members), resamples, seed):
                 means[alike, draws] = block @ counted.T.astype(np.float64) / len(members)
     return columns.without_rounding_errors(means.T * columns.step)
 
@@ -208,7 +208,7 @@ Resamples = tuple[slice, npt.NDArray[np.unsignedinteger]]
 """Resamples, and the count of each query in them: one row per resample."""
 
 
-def _multinomial_counts(n: int, resamples: int, seed: int) -> Iterable[Resamples]:
+def multinomial_counts(n: int, resamples: int, seed: int) -> Iterable[Resamples]:
     """Return how often each of n queries occurs in resamples of n draws."""
     few_enough = n * resamples <= _KEPT_CELLS
     return (_kept_counts if few_enough else _drawn_counts)(n, resamples, seed)
@@ -216,7 +216,7 @@ def _multinomial_counts(n: int, resamples: int, seed: int) -> Iterable[Resamples
 
 @lru_cache(maxsize=6)
 def _kept_counts(n: int, resamples: int, seed: int) -> tuple[Resamples, ...]:
-    """Return the counts of `_multinomial_counts`, cached: all figures about the same queries use
+    """Return the counts of `multinomial_counts`, cached: all figures about the same queries use
     them, and sampling costs more than the product."""
     return tuple(_drawn_counts(n, resamples, seed))
 

@@ -20,6 +20,7 @@ from rankdash.core.base.rules import (
     StatisticsSettings,
 )
 from rankdash.core.data.arrays import Flags, Floats, Integers
+from rankdash.core.data.weights import Weights
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
 from rankdash.core.statistics.alignment import Aligned, align, direction, reason_counts
 from rankdash.core.statistics.anytime import AnytimeSettings
@@ -37,8 +38,10 @@ from rankdash.core.statistics.verdict import (
     Verdict,
     decide,
     relative_change,
+    title_of,
     verdict_on,
 )
+from rankdash.core.statistics.weighted import pseudo_values
 
 __all__ = [
     "STATISTICS_SETTINGS",
@@ -247,9 +250,10 @@ def compare(
             np.zeros(len(among), dtype=bool),
         ]
     )
-    bounds = _intervals(columns, anytime, settings, (limits[0], limits[1]))
+    weights = aligned.weights
+    bounds = _intervals(columns, anytime, settings, (limits[0], limits[1]), weights)
     low, high = (ends[: split + size] for ends in bounds)
-    raw = p_values(columns[:, split:], settings, again=True)
+    raw = p_values(columns[:, split:], settings, again=True, weights=weights)
     if anytime.any():
         chosen = np.flatnonzero(anytime[split:])
         raw[chosen] = p_values(columns[:, split + chosen], AnytimeSettings.of(settings))
@@ -299,11 +303,16 @@ def mean_intervals(
     possible = [np.tile(end, systems) for end in _possible(aligned.measures)[0]]
     # A stopped run decides which queries count, so the other means depend on its result too.
     anytime = np.full(columns.shape[1], aligned.stopped.any())
-    low, high = _intervals(columns, anytime, settings, (possible[0], possible[1]))
+    weights = aligned.weights
+    low, high = _intervals(columns, anytime, settings, (possible[0], possible[1]), weights)
     known = ~np.isnan(columns)
     n = known.sum(axis=0)
     with np.errstate(invalid="ignore"):
-        means = np.where(known, columns, 0.0).sum(axis=0) / n
+        means = (
+            np.where(known, columns, 0.0).sum(axis=0) / n
+            if weights is None or weights.equal
+            else [weights.mean(column) for column in columns.T]
+        )
     return pd.DataFrame(
         {
             "system": np.repeat(np.array(aligned.systems, dtype=object), measures),
@@ -325,10 +334,16 @@ def _possible(measures: Sequence[Measure]) -> tuple[Floats, Floats]:
 
 
 def _intervals(
-    columns: Floats, anytime: Flags, settings: StatisticsSettings, possible: tuple[Floats, Floats]
+    columns: Floats,
+    anytime: Flags,
+    settings: StatisticsSettings,
+    possible: tuple[Floats, Floats],
+    weights: Weights | None,
 ) -> tuple[Floats, Floats]:
     """Return `intervals` of columns, anytime-valid ones if `anytime` (C,) is set."""
-    low, high = intervals(columns, settings, again=True, possible=possible)
+    if weights is not None and anytime.any():
+        settings = AnytimeSettings.of(settings)
+    low, high = intervals(columns, settings, again=True, possible=possible, weights=weights)
     if anytime.any():
         ends = possible[0][anytime], possible[1][anytime]
         low[anytime], high[anytime] = intervals(
@@ -383,10 +398,11 @@ def _comparison_rows(
     for m, measure in enumerate(aligned.measures):
         for s, system in enumerate(aligned.systems):
             values = sides[s].values[m][sides[s].known[m]]
+            mean = _mean(values, _taken(aligned.weights, sides[s].known[m]))
             row: dict[str, object] = {
                 "metric": measure.spec,
                 "system": system,
-                "mean": _mean(values),
+                "mean": mean,
                 "mean_low": means[0][s, m],
                 "mean_high": means[1][s, m],
                 "n": len(values),
@@ -394,7 +410,7 @@ def _comparison_rows(
                 "left_out": sum(reasons[system, measure.spec].values()),
             }
             if s == 0:
-                row |= _baseline_row(_mean(values), len(values))
+                row |= _baseline_row(mean, len(values))
             else:
                 change, facts = _change(aligned, (sides[0], sides[s]), deltas, s, m, settings)
                 verdict = verdict_on(facts)
@@ -455,15 +471,17 @@ def _change(
     if stopped:
         settings = AnytimeSettings.of(settings)
     both = sides[0].known[m] & sides[1].known[m]
+    weights = _taken(aligned.weights, both)
     changes = deltas.values[s - 1, m][both]
-    before, after = (_mean(side.values[m][both]) for side in sides)
-    delta, n = _mean(changes), int(both.sum())
+    before, after = (_mean(side.values[m][both], weights) for side in sides)
+    delta, n = _mean(changes, weights), int(both.sum())
     sign = direction(changes, settings.tie_band)
+    spread = changes if weights is None else pseudo_values(changes[:, None], weights)[:, 0]
     comparisons = int(deltas.comparisons[place])
     strict = settings.corrects(comparisons)
     level = 1 - (1 - settings.level) / comparisons if strict else settings.level
-    room = _mean(deltas.best[m][both]) - before
-    detectable = smallest_detectable(changes, level=level) if n >= FEWEST_QUERIES else np.nan
+    room = _mean(deltas.best[m][both], weights) - before
+    detectable = smallest_detectable(spread, level=level) if n >= FEWEST_QUERIES else np.nan
     columns: dict[str, object] = {
         "paired": n,
         "before": before,
@@ -474,7 +492,7 @@ def _change(
         "relative_delta": relative_change(delta, before),
         "p": deltas.p[place],
         "p_corrected": deltas.corrected[place],
-        "effect_size": effect_size(changes) if n else np.nan,
+        "effect_size": effect_size(spread) if n else np.nan,
         "helped": int((sign > 0).sum()),
         "same": int((sign == 0).sum()),
         "hurt": int((sign < 0).sum()),
@@ -487,7 +505,7 @@ def _change(
     facts = Facts(
         baseline=aligned.systems[0],
         challenger=aligned.systems[s],
-        metric=aligned.measures[m].title,
+        metric=title_of(aligned.measures[m], aligned.conventions),
         n=n,
         in_common=int((sides[0].answered[m] & sides[1].answered[m]).sum()),
         n_before=int(sides[0].known[m].sum()),
@@ -507,11 +525,13 @@ def _change(
         worthwhile=settings.worthwhile,
         quality=aligned.measures[m].metric.measures_quality,
         fewest=settings.fewest_queries(comparisons),
-        margin=_margin(changes, settings, level, aligned.measures[m]),
+        margin=_margin(changes, settings, level, aligned.measures[m], weights),
         stopped=stopped,
         tuned=(bool(aligned.tuned[0]), bool(aligned.tuned[s])),
     )
-    if stopped or any(facts.tuned) or decide(facts) != "unproven":
+    # The plan samples queries with equal probabilities.
+    unplanned = stopped or any(facts.tuned) or (weights is not None and not weights.equal)
+    if unplanned or decide(facts) != "unproven":
         return columns, facts
     planned = plan(
         changes,
@@ -525,16 +545,19 @@ def _change(
 
 
 def _margin(
-    changes: Floats, settings: StatisticsSettings, level: float, measure: Measure
+    changes: Floats,
+    settings: StatisticsSettings,
+    level: float,
+    measure: Measure,
+    weights: Weights | None,
 ) -> Margin | None:
     """Return the user's margin with the interval for it. level: of the verdict, corrected."""
     if settings.equal_margin is None:
         return None
     # With a confidence below 75 %, the interval is wider than it has to be.
     level = max(2 * level - 1, LEAST_LEVEL)
-    low, high = intervals(
-        changes[:, None], replace(settings, level=level), possible=measure.changes
-    )
+    wider, possible = replace(settings, level=level), measure.changes
+    low, high = intervals(changes[:, None], wider, possible=possible, weights=weights)
     return Margin(settings.equal_margin, float(low[0]), float(high[0]), level)
 
 
@@ -555,5 +578,11 @@ def _reason_counts(aligned: Aligned) -> _Reasons:
     }
 
 
-def _mean(values: Floats) -> float:
+def _mean(values: Floats, weights: Weights | None = None) -> float:
+    if weights is not None:
+        return weights.mean(values)
     return float(values.mean()) if len(values) else float("nan")
+
+
+def _taken(weights: Weights | None, rows: Flags) -> Weights | None:
+    return None if weights is None else weights.taken(rows)

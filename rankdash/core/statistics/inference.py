@@ -13,6 +13,7 @@ import numpy as np
 
 from rankdash.core.base.rules import FEWEST_QUERIES, RESAMPLES, SEED, Correction, StatisticsSettings
 from rankdash.core.data.arrays import Floats, Integers
+from rankdash.core.data.weights import Weights
 from rankdash.core.statistics.anytime import AnytimeSettings, anytime_interval, anytime_p
 from rankdash.core.statistics.bootstrap import (
     TIE,
@@ -27,6 +28,12 @@ from rankdash.core.statistics.bootstrap import (
     percentile_shares,
     random_bits,
     weighted_sums,
+)
+from rankdash.core.statistics.weighted import (
+    pseudo_values,
+    refuse_unweighted,
+    resampled_means,
+    weighted_columns,
 )
 
 _Ends = float | Floats
@@ -106,6 +113,7 @@ def intervals(
     *,
     again: bool = False,
     possible: tuple[_Ends, _Ends] = (-math.inf, math.inf),
+    weights: Weights | None = None,
 ) -> tuple[Floats, Floats]:
     """Return (low, high), each (C,), of the mean of each column (n, C); NaN for too few values, and
     for too few values other than 0, unless all are equal.
@@ -113,7 +121,12 @@ def intervals(
     A column's interval does not depend on the other columns or the order of the rows, and the
     interval of a column times -1 is its mirror image. again: whether to cache the results.
     possible: the lowest and the highest possible mean, of all or of each; ends are clipped to them.
+    weights: of the n queries, for weighted means; raises SpecError for settings without a weighted
+    version.
     """
+    if weights is not None:
+        refuse_unweighted(settings)
+        weights = None if weights.equal else weights
     if isinstance(settings, AnytimeSettings):
         low, high = anytime_interval(columns, settings.level)
         return np.clip(low, *possible), np.clip(high, *possible)
@@ -124,9 +137,12 @@ def intervals(
     enough = (sizes >= FEWEST_QUERIES) & ~few
     if enough.any():
         chosen = columns[:, enough]
-        low[enough], high[enough] = (
-            _ENDS.of(chosen, settings, _intervals) if again else _intervals(chosen, settings)
-        )
+        if weights is not None:
+            low[enough], high[enough] = _weighted_intervals(chosen, weights, settings)
+        else:
+            low[enough], high[enough] = (
+                _ENDS.of(chosen, settings, _intervals) if again else _intervals(chosen, settings)
+            )
     return np.clip(low, *possible), np.clip(high, *possible)
 
 
@@ -145,12 +161,26 @@ def _intervals(columns: Floats, settings: StatisticsSettings) -> Floats:
     return ends
 
 
+def _weighted_intervals(columns: Floats, weights: Weights, settings: StatisticsSettings) -> Floats:
+    """Return the ends of the interval of the weighted mean of each column, shape (2, C)."""
+    linear = weighted_columns(pseudo_values(columns, weights))
+    if settings.interval in ("skew-t", "t"):
+        return _t(linear, settings)
+    means = resampled_means(columns, weights, resamples=settings.resamples, seed=settings.seed)
+    if settings.interval == "bca":
+        return np.stack(bca_interval(linear, means, settings.level))
+    return np.stack(percentile_interval(means, settings.level))
+
+
 def _t(columns: Columns, settings: StatisticsSettings) -> Floats:
     return _t_interval(columns, settings.level, skewed=settings.interval == "skew-t")
 
 
 def relative_interval(
-    before: Floats, change: Floats, settings: StatisticsSettings
+    before: Floats,
+    change: Floats,
+    settings: StatisticsSettings,
+    weights: Weights | None = None,
 ) -> tuple[float, float]:
     """Return (low, high) of the mean change divided by the mean before, including the uncertainty
     of the latter.
@@ -159,9 +189,11 @@ def relative_interval(
         uses the same draws as the interval of the change, and the same shares for its ends. A t
         interval uses the delta method: the residual of each change after subtracting its expected
         share of the baseline, divided by the baseline's mean. Both intervals exclude 0 or neither
-        does. NaN for too few queries.
+        does. NaN for too few queries. Weighted intervals always use the delta method.
     """
     change = np.where(np.abs(change) <= ROUNDING, 0.0, change)
+    if weights is not None and not weights.equal:
+        return _weighted_relative_interval(before, change, settings, weights)
     low, high = (float(end[0]) for end in intervals(change[:, None], settings))
     if math.isnan(low):
         return low, high
@@ -191,6 +223,19 @@ def relative_interval(
     return _agreeing(drawn, plain)
 
 
+def _weighted_relative_interval(
+    before: Floats, change: Floats, settings: StatisticsSettings, weights: Weights
+) -> tuple[float, float]:
+    low, high = (float(end[0]) for end in intervals(change[:, None], settings, weights=weights))
+    if math.isnan(low):
+        return low, high
+    base = weights.mean(before)
+    ratio = weights.mean(change) / base
+    rest = (ratio + (change - ratio * before) / base)[:, None]
+    ends = _weighted_intervals(rest, weights, settings)[:, 0]
+    return _agreeing(ends, np.array([low, high]) / base)
+
+
 def _agreeing(bootstrapped: Floats, plain: Floats) -> tuple[float, float]:
     """Return the bootstrapped ends of an interval; the plain end instead of a bootstrapped end
     with another sign or a too large value."""
@@ -199,9 +244,19 @@ def _agreeing(bootstrapped: Floats, plain: Floats) -> tuple[float, float]:
     return min(low, high), max(low, high)
 
 
-def p_values(columns: Floats, settings: StatisticsSettings, *, again: bool = False) -> Floats:
-    """Return the (C,) p values of columns (n, C) of differences; NaN for too few. again: as for
-    `intervals`."""
+def p_values(
+    columns: Floats,
+    settings: StatisticsSettings,
+    *,
+    again: bool = False,
+    weights: Weights | None = None,
+) -> Floats:
+    """Return the (C,) p values of columns (n, C) of differences; NaN for too few. again, weights:
+    as for `intervals`."""
+    if weights is not None:
+        refuse_unweighted(settings, tested=True)
+        if not weights.equal:
+            return _weighted_p(columns, weights, settings)
     if isinstance(settings, AnytimeSettings):
         return anytime_p(columns)
     p = np.full(columns.shape[1], np.nan)
@@ -217,6 +272,25 @@ def p_values(columns: Floats, settings: StatisticsSettings, *, again: bool = Fal
     test = paired_t_p if settings.test == "t" else wilcoxon_p
     p[enough] = [test(_without_nan(columns[:, place])) for place in enough]
     return p
+
+
+def _weighted_p(columns: Floats, weights: Weights, settings: StatisticsSettings) -> Floats:
+    """Return the (C,) p values of weighted means: a permutation test flips the signs of the
+    weighted differences; a t test uses the standard error of the stratified mean."""
+    enough = (~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES
+    if settings.test == "sign-flip":
+        weighted = columns * (weights.searches / weights.searches.max())[:, None]
+        p = _chances(weighted, settings)[0]
+    else:
+        linear = pseudo_values(columns, weights)
+        changed = np.abs(np.nan_to_num(columns)).max(axis=0, initial=0.0) > ROUNDING
+        p = np.array(
+            [
+                paired_t_p(_without_nan(column)) if varies else 1.0
+                for column, varies in zip(linear.T, changed, strict=True)
+            ]
+        )
+    return np.where(enough, p, np.nan)
 
 
 def _chances(columns: Floats, settings: StatisticsSettings) -> Floats:

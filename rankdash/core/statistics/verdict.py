@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
+from rankdash.core.base.errors import Phrase
 from rankdash.core.base.i18n import plain, quantity
-from rankdash.core.base.rules import FEWEST_QUERIES
+from rankdash.core.base.rules import FEWEST_QUERIES, Conventions
+from rankdash.core.metrics import Measure
 from rankdash.core.statistics.planning import POWER, QueryPlan
 
 Kind = Literal[
@@ -135,7 +137,7 @@ class Facts:
 
     baseline: str
     challenger: str
-    metric: str
+    metric: str | Phrase
     n: int
     in_common: int
     n_before: int
@@ -159,6 +161,15 @@ class Facts:
     margin: Margin | None = None
     stopped: bool = False
     tuned: tuple[bool, bool] = (False, False)
+
+
+def title_of(measure: Measure, conventions: Conventions) -> str | Phrase:
+    """Return the title of a metric, with the weights if means are per search."""
+    return (
+        Phrase("{metric} per search", metric=measure.title)
+        if conventions.weighted
+        else (measure.title)
+    )
 
 
 def relative_change(delta: float, before: float) -> float:

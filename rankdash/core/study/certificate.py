@@ -73,7 +73,7 @@ _NUMBERS: Mapping[str, tuple[Callable[[float], str], str]] = {
 """The numbers of a row: how each is printed, and what it is computed from."""
 
 _VERDICT = "interval of the difference, corrected p, and the settings of the verdict"
-_NONE = "the file has no certificate"
+_NONE = "the file has no certificate; means per search, for example, have none"
 _ESTIMATES = "estimates from sampled labels"
 JUDGE = "without the file of its grades: verdicts of the LLM judge"
 """An item of `not_covered`."""
@@ -141,9 +141,11 @@ def sha256(content: bytes) -> str:
 
 
 def is_certifiable(study: Study) -> bool:
-    """Return False if the rankings were read in pieces, so that they have no hash, or if a system
-    was tuned on its queries, which files do not show."""
-    return study.has_rankings and not any(study.tuned(each) for each in study.chosen)
+    """Return False if the rankings were read in pieces, so that they have no hash, if a system was
+    tuned on its queries, or if means are per search, which files of labels and rankings do not
+    show."""
+    shown = study.has_rankings and not study.conventions.weighted
+    return shown and not any(study.tuned(each) for each in study.chosen)
 
 
 def certificate(study: Study) -> dict[str, Json] | None:
@@ -356,6 +358,8 @@ def settings_of(content: Json) -> tuple[Conventions, StatisticsSettings]:
     for spec in specs:
         parse_measure(spec)
     rules = Conventions(**content["conventions"])
+    if rules.weighted:
+        raise ValueError(_NONE)
     statistics = StatisticsSettings(**content["statistics"])
     for made, key in ((rules, "conventions"), (statistics, "statistics")):
         if canonical(made.as_dict()) != canonical(content[key]):

@@ -17,6 +17,7 @@ from rankdash.core.metrics import parse_measure
 from rankdash.core.rerankers import kinds
 from rankdash.core.runs import combining
 from rankdash.core.runs.results import MeasuredLoad
+from rankdash.core.statistics.alignment import weights_in
 from rankdash.core.statistics.comparison import Comparison, compare
 from rankdash.core.statistics.inference import intervals, relative_interval
 from rankdash.core.statistics.verdict import Kind, Verdict, is_in_sample, relative_change
@@ -191,7 +192,7 @@ def equal_recall(study: Study, system: str, passages: int) -> int | None:
     values = after.values
     if not len(values) or np.isnan(values).all():
         return None
-    low, _high = intervals(values, study.rules(system))
+    low, _high = intervals(values, study.rules(system), weights=after.weights)
     limits = {measure.k or 0: float(low[at]) for at, measure in enumerate(after.measures)}
     return equal_recall_depth(limits, before.mean(before.measures[-1]))
 
@@ -223,6 +224,15 @@ def refuse_other_candidates(run: Run) -> None:
         )
 
 
+def refuse_weights(study: Study) -> None:
+    """Raise DataError if means are per search, for policies and depth curves."""
+    if study.conventions.weighted:
+        raise DataError(
+            "Depth curves and policies are computed per query, not per search.",
+            remedy="Use the weights “per query” (--weights).",
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Depths:
     """A depth curve with the p95 latency in ms at each of its depths (NaN if unknown)."""
@@ -248,6 +258,7 @@ def _depths(study: Study, timed: Key) -> Depths | None:
     if run is None:
         return None
     refuse_other_candidates(run)
+    refuse_weights(study)
     curve = curve_of(
         depth_values(study, system),
         study.measure,
@@ -384,7 +395,8 @@ def _relative_interval(study: Study, system: str) -> tuple[float, float]:
     pairs = study.pairs(system)
     before, change = (pairs[each].to_numpy(dtype=np.float64) for each in ("before", "delta"))
     both = ~np.isnan(before) & ~np.isnan(change)
-    return relative_interval(before[both], change[both], study.rules(study.baseline, system))
+    weights, rules = weights_in(pairs[both]), study.rules(study.baseline, system)
+    return relative_interval(before[both], change[both], rules, weights)
 
 
 def _measured(row: pd.Series, value: float, interval: tuple[float, float]) -> MeasuredChange:
@@ -425,7 +437,7 @@ def hit_spec(cutoff: int | None) -> str:
 
 def hit_title(study: Study) -> str:
     """Return the title of this hit rate."""
-    return parse_measure(hit_spec(study.cutoff)).title
+    return study.titled(parse_measure(hit_spec(study.cutoff)))
 
 
 # The systems of a study compared with the targets of a profile: which targets the intervals meet,
@@ -452,6 +464,7 @@ def figures(study: Study, system: str, specs: tuple[str, ...]) -> dict[str, Reac
         evaluation.values,
         study.rules(system),
         possible=tuple(np.array([each.metric.range for each in evaluation.measures]).T),
+        weights=evaluation.weights,
     )
     places = {query: place for place, query in enumerate(best.query_ids)}
     at = [places[query] for query in evaluation.query_ids]
@@ -461,6 +474,8 @@ def figures(study: Study, system: str, specs: tuple[str, ...]) -> dict[str, Reac
     valid = ~np.isnan(most)
     with np.errstate(invalid="ignore"):
         mosts = np.where(valid, most, 0.0).sum(axis=0) / valid.sum(axis=0)
+    if evaluation.weights is not None:
+        mosts = np.array([evaluation.weights.mean(column) for column in most.T])
     return {
         measure.spec: Reached(
             evaluation.mean(measure), float(low[column]), float(high[column]), float(mosts[column])

@@ -17,7 +17,7 @@ from rankdash.core.base.rules import FEWEST_QUERIES, StatisticsSettings
 from rankdash.core.data.arrays import Floats
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.metrics import Evaluation
-from rankdash.core.statistics.alignment import direction
+from rankdash.core.statistics.alignment import direction, weights_in
 from rankdash.core.statistics.inference import corrected, intervals, p_values
 from rankdash.core.statistics.verdict import is_proven
 from rankdash.core.study.cache import part
@@ -255,8 +255,13 @@ def mean_changes(pairs: pd.DataFrame, groups: pd.Categorical) -> pd.DataFrame:
     valid = ~np.isnan(delta)
     codes, size = groups.codes[valid], len(groups.categories)
     n = np.bincount(codes, minlength=size)
+    weights = weights_in(pairs)
+    searches = None if weights is None else weights.searches[valid]
+    added = delta[valid] if searches is None else searches * delta[valid]
     with np.errstate(invalid="ignore"):
-        means = np.bincount(codes, delta[valid], minlength=size) / n
+        means = np.bincount(codes, added, minlength=size) / (
+            n if searches is None else np.bincount(codes, searches, minlength=size)
+        )
     return pd.DataFrame({"n": n, "delta": means}, index=groups.categories)
 
 
@@ -282,10 +287,16 @@ def _merge_rare(names: Texts) -> Texts:
 def _change(
     valid: pd.DataFrame, settings: StatisticsSettings, possible: tuple[float, float]
 ) -> dict[str, float]:
-    means = {column: float(valid[column].mean()) for column in ("before", "after", "delta")}
+    weights = weights_in(valid)
+    means = {
+        column: float(valid[column].mean())
+        if weights is None
+        else weights.mean(valid[column].to_numpy(dtype=np.float64))
+        for column in ("before", "after", "delta")
+    }
     deltas = valid[["delta"]].to_numpy(dtype=np.float64)
-    (low,), (high,) = intervals(deltas, settings, possible=possible)
-    (p,) = p_values(deltas, settings)
+    (low,), (high,) = intervals(deltas, settings, possible=possible, weights=weights)
+    (p,) = p_values(deltas, settings, weights=weights)
     return {**means, "low": low, "high": high, "p": p}
 
 
@@ -353,8 +364,8 @@ def turned(study: Study, challenger: str, change: float) -> list[Group]:
 def contrasts(study: Study, challenger: str) -> dict[str, float]:
     """Return column → p of an F test that the mean changes of its groups are equal, for each column
     with at least two groups. Groups of fewer than `FEWEST_QUERIES` queries are excluded; p is NaN
-    if fewer than two remain. The smallest p is first; columns derived from values and labels are
-    last."""
+    if fewer than two remain, and if means are per search. The smallest p is first; columns derived
+    from values and labels are last."""
     pairs, kinds = study.pairs(challenger), _columns(study)
     by_column: dict[str, float] = {}
     for column in study.segments:
@@ -365,7 +376,9 @@ def contrasts(study: Study, challenger: str) -> dict[str, float]:
             else _grouped(study, challenger, column)
         )
         if (mean_changes(pairs, groups)["n"] > 0).sum() > 1:
-            by_column[column] = _p_of_difference(pairs["delta"].to_numpy(dtype=np.float64), groups)
+            delta = pairs["delta"].to_numpy(dtype=np.float64)
+            weighted = study.conventions.weighted
+            by_column[column] = math.nan if weighted else _p_of_difference(delta, groups)
     order = sorted(
         by_column, key=lambda name: (name not in kinds, np.nan_to_num(by_column[name], nan=2.0))
     )

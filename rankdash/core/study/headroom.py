@@ -165,16 +165,22 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> 
         "to_win": ceiling - after,
         "won": after - before,
     }
+    weights = aligned.weights
+    recall_ceiling = None if np.isnan(recall).all() else float(np.nanmean(recall))
+    means = {
+        name: float(values[name][paired].mean()) if paired.any() else np.nan for name in _VALUES
+    }
+    if weights is not None:
+        recall_ceiling = None if recall_ceiling is None else weights.mean(recall)
+        means = {name: weights.mean(values[name]) for name in _VALUES}
     return Headroom(
         measure=limits.measure,
         n=int(paired.sum()),
         left_out=reason_counts(reasons),
-        recall_ceiling=None if np.isnan(recall).all() else float(np.nanmean(recall)),
+        recall_ceiling=recall_ceiling,
         own=limits.own,
         depth=limits.depth,
-        **{
-            name: float(values[name][paired].mean()) if paired.any() else np.nan for name in _VALUES
-        },
+        **means,
         query_ids=aligned.query_ids,
         values=values,
         reasons=reasons,

@@ -213,6 +213,7 @@ def _only(
         states=evaluation.states[rows],
         cell_states=evaluation.cell_states[rows, place, None],
         measures=(measure,),
+        weights=None if evaluation.weights is None else evaluation.weights.taken(rows),
     )
 
 

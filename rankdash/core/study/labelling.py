@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.core.base.errors import DataError
+from rankdash.core.base.errors import DataError, SpecError
 from rankdash.core.base.text import defused, restored
 from rankdash.core.data.arrays import Integers
 from rankdash.core.data.dataset import Dataset
@@ -304,6 +304,11 @@ def with_sampled_labels(study: Study, draws: pd.DataFrame) -> Study:
     )
     if status is not None and status.complete and _all_labelled(study):
         return study
+    if study.conventions.weighted:
+        raise SpecError(
+            "Sampled labels have no means per search.",
+            remedy="Use the weights “per query”, or label all documents that the metric needs.",
+        )
     return replace(study, labelling=status or LabelStatus("weight", (), 0, (), (), math.nan))
 
 

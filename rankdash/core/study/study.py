@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import pandas as pd
 
 from rankdash.core.base.errors import SpecError
+from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, Run, adds_documents
@@ -122,6 +123,11 @@ class Study:
                 remedy="Name each system once.",
             )
         parse(self.spec)
+        if self.conventions.weighted and self.judge is not None:
+            raise SpecError(
+                "Grades of an LLM judge have no means per search.",
+                remedy="Use the weights “per query”, or human labels only.",
+            )
 
     @classmethod
     def on(cls, spec: str, **fields: Any) -> Self:
@@ -247,8 +253,19 @@ class Study:
 
     @property
     def titles(self) -> dict[str, str]:
-        """Spec → title, such as "NDCG@10"."""
-        return {spec: parse(spec).title for spec in self.specs}
+        """Spec → title of its mean, such as "NDCG@10"."""
+        return {spec: self.titled(parse(spec)) for spec in self.specs}
+
+    @property
+    def title(self) -> str:
+        """The title of the mean of the metric."""
+        return self.titled(self.measure)
+
+    def titled(self, measure: Measure) -> str:
+        """Return the title of the mean of a metric, "NDCG@10 per search" if means are per
+        search."""
+        title = measure.title
+        return _("{metric} per search", metric=title) if self.conventions.weighted else title
 
     @property
     def measures_quality(self) -> bool:
@@ -318,7 +335,8 @@ class Study:
         rules, excluded = self.conventions, self.excluded(system)
         values = self.of_judged(system, lambda judged: evaluate(judged, specs, rules, excluded))
         tuned = self.tuned(system) is not None
-        return replace(values, tuned=tuned, stopped=self.stopped(system))
+        weights = self.dataset.weights(values.query_ids) if rules.weighted else None
+        return replace(values, tuned=tuned, stopped=self.stopped(system), weights=weights)
 
     @cached_property
     def evaluations(self) -> dict[str, Evaluation]:
@@ -475,7 +493,10 @@ class Study:
     # Documents without a label.
 
     def ranked_labels(self, system: str) -> RankedLabels:
-        return RankedLabels(self.ranking(system), self.judged(system), self.excluded(system))
+        judged = self.judged(system)
+        weighted = self.conventions.weighted
+        weights = self.dataset.weights(judged.query_ids) if weighted else None
+        return RankedLabels(self.ranking(system), judged, self.excluded(system), weights)
 
     @property
     def unjudged(self) -> pd.DataFrame:

@@ -274,13 +274,18 @@ _BY_ITSELF = "auto"
 
 
 def rules_in_words(rules: Conventions, statistics: StatisticsSettings) -> list[tuple[str, str]]:
-    """Return title and current value of every convention and setting of the statistics."""
-    return [*in_words(CONVENTION_SETTINGS, rules), *in_words(STATISTICS_SETTINGS, statistics)]
+    """Return title and current value of every convention and setting of the statistics; of the
+    weights only if means are per search."""
+    return [*in_words(_shown(rules), rules), *in_words(STATISTICS_SETTINGS, statistics)]
 
 
-def rule_meanings() -> list[str]:
+def rule_meanings(rules: Conventions) -> list[str]:
     """Return the explanations of `rules_in_words`, in the same order."""
-    return [_(each.help) for each in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)]
+    return [_(each.help) for each in (*_shown(rules), *STATISTICS_SETTINGS)]
+
+
+def _shown(rules: Conventions) -> list[Setting]:
+    return [each for each in CONVENTION_SETTINGS if each.name != "weights" or rules.weighted]
 
 
 def in_words(settings: Sequence[Setting], values: object) -> list[tuple[str, str]]:

@@ -74,7 +74,7 @@ def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
     if choice is not None:
         measured = (study.mean(study.baseline)[0], study.mean(choice.system)[0])
     left, middle, right = st.columns(3)
-    metric = study.measure.title
+    metric = study.title
     before = _quality(
         left, "quality_before", _("{metric} without reranking", metric=metric), measured[0]
     )

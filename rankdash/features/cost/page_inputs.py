@@ -469,7 +469,7 @@ def choose_period() -> None:
 def context(study: Study) -> MoneyContext:
     return MoneyContext(
         currency=currency(),
-        metric=study.measure.title,
+        metric=study.title,
         hit=hit_title(study),
         level=study.statistics.level,
         baseline=study.name(study.baseline),

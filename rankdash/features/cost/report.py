@@ -202,7 +202,7 @@ def money_files(study: Study) -> list[ZipPart]:
             costs.choices(study),
             money.assumptions,
             data=study.dataset.name,
-            metric=study.measure.title,
+            metric=study.title,
             hit=hit_title(study),
             currency=money.currency,
         )

@@ -63,7 +63,7 @@ def figures(
     at the ends of the measured change. alone: without quality, price and caveats."""
     target_ms, span = (study.money or Money()).assumptions.latency_target_ms, context.period
     head = [
-        *(_p("column", "system"), study.measure.title, _("cost of 1,000 searches")),
+        *(_p("column", "system"), study.title, _("cost of 1,000 searches")),
         *(span.cost, span.value, span.net, _("return on cost"), _("payback time in months")),
         *(_("break-even: value gained per 1% of quality"), _("break-even searches per day")),
         _("break-even: value of 1% of quality per 1,000 searches"),

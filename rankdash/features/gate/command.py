@@ -15,8 +15,10 @@ from rankdash.core.base.rules import LEVEL, TIE_BAND
 from rankdash.core.data.arrays import Floats
 from rankdash.core.metrics import one_threshold
 from rankdash.core.sampling.bias_corrected import Corrected
+from rankdash.core.statistics.alignment import weights_in
 from rankdash.core.statistics.comparison import Comparison
 from rankdash.core.statistics.verdict import Kind as VerdictKind
+from rankdash.core.statistics.weighted import pseudo_values
 from rankdash.core.study.costs import figures, verdict_kind
 from rankdash.core.study.judged import verdicts
 from rankdash.core.study.study import Study
@@ -244,6 +246,11 @@ def check_files(
     Raises DataError if a file cannot be used, and SpecError if a condition needs timings and there
     are none, or if `trusted` names another judge.
     """
+    if rules.conventions.weighted and any(each.kind == "max-hurt" for each in conditions):
+        raise SpecError(
+            "--max-hurt is a share of queries, which has no version per search.",
+            remedy='Leave it out, or use --weights "per query".',
+        )
     timed = None if timings is None else Timings.read(timings, column)
     first, *others = measures_of(conditions)
     files = Files(
@@ -303,9 +310,13 @@ def _compared(study: Study, conditions: Sequence[Condition]) -> dict[str, Verdic
 
 def _values(study: Study, spec: str) -> tuple[Floats, Floats]:
     """Return the challenger's values of a metric, and its changes from the baseline."""
-    values = study.evaluate(study.challengers[0], (spec,)).values[:, 0]
+    evaluation = study.evaluate(study.challengers[0], (spec,))
     pairs = study.pairs(study.challengers[0], spec)
-    return values[~np.isnan(values)], pairs["delta"].dropna().to_numpy()
+    values, changes = evaluation.values[:, 0], pairs["delta"].to_numpy(dtype=np.float64)
+    if evaluation.weights is not None and (weights := weights_in(pairs)) is not None:
+        values = pseudo_values(values[:, None], evaluation.weights)[:, 0]
+        changes = pseudo_values(changes[:, None], weights)[:, 0]
+    return values[~np.isnan(values)], changes[~np.isnan(changes)]
 
 
 def _judged(

@@ -137,7 +137,7 @@ def answer(history: Past) -> None:
             "Highest: **{name}** ({day}), {metric} {mean}.",
             name=name_safe(history.name(best.id)),
             day=_day(best.created),
-            metric=study.measure.title,
+            metric=study.title,
             mean=number(history.row(best.id)["mean"]),
         )
         sentences.append(highest)
@@ -163,7 +163,7 @@ def _progress(history: Past, before: RunRow, after: RunRow) -> list[str]:
             "Newest run of **{name}** ({day}): {metric} {mean}.",
             name=name_safe(after.name),
             day=_day(after.created),
-            metric=study.measure.title,
+            metric=study.title,
             mean=number(history.row(after.id)["mean"]),
         )
     ]
@@ -199,9 +199,7 @@ def chart(history: Past) -> None:
         if history.row(system)["on_line"]
     ]
     widgets_charts.draw(
-        history_charts.trend_chart(
-            lines, study.measure.title, across, level=study.statistics.level
-        ),
+        history_charts.trend_chart(lines, study.title, across, level=study.statistics.level),
         key="history.trend",
     )
 

@@ -102,7 +102,7 @@ def _columns(
         "history",
         study.statistics.level,
         study.statistics.corrects(history.trend.comparisons),
-        study.measure.title,
+        study.title,
     )
     cells, config, digits = compared_cells(declared, rows)
     cells |= {

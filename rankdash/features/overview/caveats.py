@@ -33,6 +33,7 @@ from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.dataset import FirstStage
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN, Stopped
 from rankdash.core.metrics import Judged, parse_measure
+from rankdash.core.metrics.evaluation import mean_of_known
 from rankdash.core.runs import combining
 from rankdash.core.statistics.alignment import places_of
 from rankdash.core.statistics.verdict import PROVEN
@@ -354,7 +355,7 @@ class ShortLists(Caveat, code="short_lists", section="risks", title="lists of di
             self.documents,
             name=fit(study.name(self.system)),
             others=number(self.others, 0),
-            metric=study.measure.title,
+            metric=study.title,
         )
 
 
@@ -510,7 +511,9 @@ class NearCeiling(Caveat, code="ceiling", section="risks", title="test set too e
         paired = ~np.isnan(split.values["baseline"])
         best = best_of_all(study, tuple(sorted(study.specs)))
         at = places_of(best.query_ids, split.query_ids[paired])
-        most = float(best.column(study.measure)[at].mean())
+        ids = split.query_ids[paired]
+        weights = study.dataset.weights(ids) if study.conventions.weighted else None
+        most = mean_of_known(best.column(study.measure)[at], weights)
         if most > 0 and split.baseline >= NEAR_CEILING * most - 1e-12:
             yield cls(split.baseline, most)
 
@@ -520,7 +523,7 @@ class NearCeiling(Caveat, code="ceiling", section="risks", title="test set too e
             "best possible {metric} is {best}.",
             baseline=fit(study.name(study.baseline)),
             value=number(self.value),
-            metric=study.measure.title,
+            metric=study.title,
             best=number(self.best),
         )
 

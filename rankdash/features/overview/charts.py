@@ -76,7 +76,7 @@ def headroom(study: Study) -> Drawing | None:
     table = shares({system: study.headroom(system) for system in ranked(study)})
     if table.empty:
         return None
-    title = study.measure.title
+    title = study.title
     return headroom_chart(table, title, names=study.names)
 
 
@@ -141,7 +141,7 @@ def segments(study: Study, challenger: str) -> list[Drawing]:
 
 
 def _segments(study: Study, table: pd.DataFrame) -> Drawing:
-    title, level = study.measure.title, study.statistics.level
+    title, level = study.title, study.statistics.level
     return replace(
         changes.group_changes_chart(
             table, title, level=level, corrected=groups_corrected(study, table)

@@ -119,10 +119,10 @@ def text(compared: Compared) -> Iterator[str]:
     names = ranked_names(study)
     yield from _drawn(compared, end="\n")
     if len(study.challengers) > 1:
-        yield f"Leaderboard by {study.measure.title}, best first\n\n"
+        yield f"Leaderboard by {study.title}, best first\n\n"
     for measure in comparison.measures:
         (_, *titles), *rows = table_of(comparison, measure, names)
-        yield aligned([[measure.title, *titles], *rows])
+        yield aligned([[study.titled(measure), *titles], *rows])
         yield "\n"
         for system in comparison.challengers:
             yield f"{one_line(comparison.verdict(system, measure, names).sentence)}\n"
@@ -259,7 +259,13 @@ def _headline(study: Study, system: str) -> dict[str, str]:
 def as_csv(compared: Compared) -> Iterator[str]:
     """Yield a row for each system and metric with the rules; a missing value is an empty cell."""
     comparison, names = compared.comparison, compared.study.names
-    rules = {"confidence": comparison.settings.level, "ties": comparison.conventions.ties}
+    conventions = comparison.conventions
+    rules: dict[str, object] = {
+        "confidence": comparison.settings.level,
+        "ties": conventions.ties,
+    }
+    if conventions.weighted:
+        rules["weights"] = conventions.weights
     rows = records(comparison)
     yield csv_line([*rows[0], *rules])
     for row in rows:

@@ -354,7 +354,8 @@ def _judge(study: Study | None) -> dict[str, Any] | None:
 def as_csv(results: Results, per_query: bool) -> Iterator[str]:
     """Yield one row per system with its means and counts, or one per query with its values.
 
-    A missing value is an empty cell. The last column is the tie rule.
+    A missing value is an empty cell. The last columns are the tie rule and, if means are per
+    search, the weights.
     """
     ties = results.conventions.ties
     if per_query:
@@ -363,11 +364,12 @@ def as_csv(results: Results, per_query: bool) -> Iterator[str]:
             yield csv_line([name, query, state, *map(exact, values), ties])
         return
     counted = list(next(iter(results.systems.values())).counts)
-    yield csv_line(["system", *results.measures, *counted, "ties"])
+    weights = {"weights": results.conventions.weights} if results.conventions.weighted else {}
+    yield csv_line(["system", *results.measures, *counted, "ties", *weights])
     for name, evaluation in results.systems.items():
         means = [exact(value) for value in _means(results, evaluation).values()]
         counts = (str(evaluation.counts[key]) for key in counted)
-        yield csv_line([name, *means, *counts, ties])
+        yield csv_line([name, *means, *counts, ties, *weights.values()])
 
 
 FORMATS: Mapping[str, Callable[[Results, bool], Iterator[str]]] = {

@@ -322,7 +322,7 @@ def reasons(study: Study, system: str) -> None:
         st.caption(
             _(
                 "{metric} cannot be split by document, so its changes have no reasons.",
-                metric=study.measure.title,
+                metric=study.title,
             )
         )
         return

@@ -101,7 +101,7 @@ def _line(study: Study, system: str, verdict: Verdict) -> str:
     ]
     before, after = (float(str(verdict.params[end])) for end in ("before", "after"))
     if math.isfinite(row["delta"]):
-        metric = html_safe(study.measure.title)
+        metric = html_safe(study.title)
         means = f"{metric} {number(before)} → <b>{number(after)}</b>"
         if study.stopped(system) or study.stopped(study.baseline):
             # The other means on the page are over more queries.
@@ -185,7 +185,7 @@ def draw_estimate_decision(study: Study, labelling: Labelling, page: str) -> Non
 def _context(study: Study, money: Money) -> MoneyContext:
     return MoneyContext(
         currency=money.currency,
-        metric=study.measure.title,
+        metric=study.title,
         hit=hit_title(study),
         level=study.statistics.level,
         baseline=study.name(study.baseline),

@@ -80,7 +80,7 @@ def draw(draft: Draft) -> str:
         text = _(
             "The report covers only {system}, so it contains no comparison. Mean {metric}: {mean}.",
             system=study.name(study.baseline),
-            metric=study.measure.title,
+            metric=study.title,
             mean=number(row["mean"]),
         )
         parts.append(prose(text))
@@ -123,7 +123,7 @@ def _judged(draft: Draft, challenger: str) -> str:
         ]
         for title, change in three_ways(verdict.three)
     ]
-    metric, level = study.measure.title, level_percent(study.statistics.level)
+    metric, level = study.title, level_percent(study.statistics.level)
     head = (
         _p("column", "method"),
         _("change in {metric}", metric=metric),
@@ -159,7 +159,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     ends = change_interval(row["delta_low"], row["delta_high"])
     facts = [
         (
-            _("change in {metric}", metric=study.measure.title),
+            _("change in {metric}", metric=study.title),
             signed(row["delta"]),
             "" if ends == DASH else _("{level}: {interval}", level=level, interval=ends),
         ),
@@ -364,7 +364,7 @@ def _segments(draft: Draft, challenger: str) -> str:
             _("grouped by"),
             _p("column", "group"),
             _p("column", "queries"),
-            study.measure.title,
+            study.title,
             _p("column", "change"),
         ),
         _("{level} interval of the change", level=level_percent(study.statistics.level)),
@@ -391,7 +391,7 @@ def reasons(draft: Draft) -> str:
         if counts is None:
             text = _(
                 "{metric} cannot be split by document, so its changes have no reasons.",
-                metric=study.measure.title,
+                metric=study.title,
             )
             parts.append(prose(text))
             break

@@ -213,7 +213,7 @@ def _columns(study: Study, axis: Axis) -> list[BoardColumn]:
                 partial(_compared, rows, each),
                 always=each.name == "mean",
             )
-            for each in columns("leaderboard", level, corrected, study.measure.title)
+            for each in columns("leaderboard", level, corrected, study.title)
         ),
         BoardColumn("p95", Cell(_("p95 added")), partial(_p95, study), low_first=True),
         BoardColumn("price", price, partial(_price, study), low_first=True),
@@ -434,7 +434,7 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
     title = _("{currency} for 1,000 searches", currency=currency)
     if axis == "p95":
         written, title = milliseconds, _("p95 latency added, ms")
-    arguments = (points, study.measure.title, title)
+    arguments = (points, study.title, title)
     return frontier.frontier_chart(*arguments, written=written)
 
 

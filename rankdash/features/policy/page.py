@@ -50,6 +50,7 @@ def draw(study: Study, challenger: str) -> None:
         return
     try:
         costs.refuse_other_candidates(run)
+        costs.refuse_weights(study)
     except RankdashError as error:
         st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
         return

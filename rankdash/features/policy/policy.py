@@ -23,6 +23,7 @@ from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.fusion import fuse as fuse_rankings
 from rankdash.core.statistics.inference import ROUNDING, intervals
 from rankdash.core.study.cache import Key, part
+from rankdash.core.study.costs import refuse_weights
 from rankdash.core.study.latency import timed_by
 from rankdash.core.study.pricing import bill
 from rankdash.core.study.study import Study
@@ -251,6 +252,7 @@ def policy_of(study: Study, choices: Choices) -> tuple[Policy, tuple[str, ...]]:
 
     A depth is fixed, because the user chose it. A step without a safe rule or floor is omitted.
     """
+    refuse_weights(study)
     system, tuned = choices.system, []
     policy = Policy(system, choices.depth, choices.deadline_ms)
     if choices.skip_loss is not None:

@@ -179,10 +179,11 @@ def _unlabelled(study: Study, challenger: str) -> int:
 
 
 def hit_counts(study: Study, challenger: str) -> HitCounts | None:
-    """Return the counts of a challenger; None if no query has a value."""
+    """Return the counts of a challenger; None if no query has a value, and if means are per search:
+    a share of searches is not a number of queries."""
     row = hits(study, challenger)
     n = int(row["paired"])
-    if not n:
+    if not n or study.conventions.weighted:
         return None
     # Each query counts 1 or 0, so n times the mean is a count.
     before, after = (round(row[side] * n) for side in ("before", "after"))

@@ -232,7 +232,7 @@ def _head(study: Study, front: Front, title: str) -> str:
     facts = [
         study.dataset.name,
         compared,
-        study.measure.title,
+        study.title,
         query_counts(study, means=not only_estimates(study)),
         str(format_date(datetime.now(UTC), "medium", locale=front.language)),
     ]

@@ -107,8 +107,9 @@ def rules(draft: Draft) -> str:
 
 
 def _in_force(draft: Draft) -> list[tuple[str, str, str]]:
-    text = rules_in_words(draft.study.conventions, draft.study.statistics)
-    return [(*each, meaning) for each, meaning in zip(text, rule_meanings(), strict=True)]
+    rules = draft.study.conventions
+    text, meanings = rules_in_words(rules, draft.study.statistics), rule_meanings(rules)
+    return [(*each, meaning) for each, meaning in zip(text, meanings, strict=True)]
 
 
 def _counts(draft: Draft) -> str:
@@ -222,7 +223,7 @@ def _mean(draft: Draft) -> str:
     mean = study.mean(study.baseline)[0]
     if math.isnan(mean):
         return ""
-    text = _("{metric} is {mean} on average.", metric=study.measure.title, mean=number(mean))
+    text = _("{metric} is {mean} on average.", metric=study.title, mean=number(mean))
     return prose(text)
 
 
@@ -313,7 +314,7 @@ def _others(draft: Draft, best: str) -> str:
 def _meanings(draft: Draft) -> list[str]:
     """Return definitions for readers who have only this file: the metric and the first stage."""
     study = draft.study
-    sentences = [draft.explained(study.measure.title, _(study.measure.metric.meaning))]
+    sentences = [draft.explained(study.title, _(study.measure.metric.meaning))]
     if study.baseline == FIRST_STAGE:
         how = study.dataset.first_stage
         order = (

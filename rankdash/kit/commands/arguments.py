@@ -318,6 +318,12 @@ def add_conventions(parser: Parser) -> None:
         default="rankdash",
     )
     parser.settings(CONVENTION_SETTINGS, hints={"threshold": "also rel=N in a metric"})
+    parser.option(
+        "--frequencies",
+        "FILE",
+        "a table of queries with query_id and frequency, and optionally stratum and probability, "
+        "as written by `sample-log`; needed for means per search if no other file has them",
+    )
 
 
 def metrics_of(specs: Sequence[str]) -> MetricList:
@@ -367,6 +373,7 @@ def rules(
         arguments.conflict,
         arguments.worst_label,
         columns_of(arguments.columns),
+        getattr(arguments, "frequencies", None),
     )
 
 

@@ -83,7 +83,8 @@ class Rules:
     """The rules of a comparison.
 
     statistics: the settings for a number of labelled queries. conflict: which of several labels of
-        a pair counts. worst_label, columns: as for `readers.read`.
+        a pair counts. worst_label, columns: as for `readers.read`. frequencies: the file of a table
+        of queries.
     """
 
     conventions: Conventions
@@ -91,6 +92,11 @@ class Rules:
     conflict: Conflict = "highest"
     worst_label: float | None = None
     columns: Mapping[str, str] | None = None
+    frequencies: str | None = None
+
+    def with_frequencies(self, files: Sequence[str]) -> list[str]:
+        """Return the files of a data set with the table of queries, if there is one."""
+        return [*files, *filter(None, [self.frequencies])]
 
 
 def study_of(
@@ -114,7 +120,7 @@ def study_of(
         return large
     from_labels = files.qrels is not None
     paths = names_of([*([files.baseline] if files.baseline else []), *files.challengers])
-    sources = sources_at(files.data or [files.qrels or ""])
+    sources = sources_at(rules.with_frequencies(files.data or [files.qrels or ""]))
     judge = _judge(files.judge, files.data or [files.qrels or ""])
     joined = read_beside(sources, paths, start=from_labels, columns=rules.columns)
     parsed = joined.parsed(
@@ -181,7 +187,7 @@ def scores_of(
     """Return the study of labels and rankings for commands that need only ids: the systems have no
     other data, and tables of texts are read only if a part of the study uses them."""
     joined = read_beside(
-        sources_at([qrels]),
+        sources_at(rules.with_frequencies([qrels])),
         names_of(rankings),
         start=True,
         columns=rules.columns,
@@ -223,7 +229,7 @@ def large_scores_of(
 ) -> dict[str, Evaluation] | None:
     """Return system name → its metrics, for plain TREC files that are too large to read as a whole;
     None for others. Raises DataError as `scores_of` does."""
-    if rules.columns or qrels in rankings:
+    if rules.columns or rules.frequencies or qrels in rankings:
         return None
     from rankdash.core.study.large import LargeFiles, evaluate_large
 
@@ -244,7 +250,7 @@ def _large_study_of(
     if files.qrels is None or files.qrels in rankings or len(rankings) < 2:
         return None
     stopped = any(each is not None and each.stopped for each in files.timings)
-    if others is None or rules.columns or files.judge or stopped:
+    if others is None or rules.columns or rules.frequencies or files.judge or stopped:
         return None
     from rankdash.core.study.large import LargeFiles, study_large
 

@@ -15,7 +15,8 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import level_percent, plain
 from rankdash.core.base.rules import LEVEL, TIE_BAND
 from rankdash.core.data.arrays import Floats
-from rankdash.core.statistics.alignment import counts, direction
+from rankdash.core.metrics.evaluation import mean_of_known
+from rankdash.core.statistics.alignment import counts, direction, weights_in
 from rankdash.core.statistics.verdict import is_proven
 from rankdash.core.study.study import Study
 from rankdash.kit.drawing import draw, style
@@ -57,8 +58,17 @@ def _deltas_alt(frame: pd.DataFrame, metric: str, *, tie_band: float = TIE_BAND)
         helped=tally.helped,
         worst=style.signed(float(delta.min())),
         best=style.signed(float(delta.max())),
-        mean=style.signed(float(delta.mean())),
+        mean=_mean_text(frame),
     )
+
+
+def _mean(pairs: pd.DataFrame) -> float:
+    return mean_of_known(pairs["delta"].to_numpy(dtype=np.float64), weights_in(pairs))
+
+
+def _mean_text(pairs: pd.DataFrame) -> str:
+    mean = style.signed(_mean(pairs))
+    return mean if weights_in(pairs) is None else _("{metric} per search", metric=mean)
 
 
 @draw.chart(_deltas_alt)
@@ -108,13 +118,13 @@ def deltas_chart(
         )
     )
     if len(delta):
-        mean = float(delta.mean())
+        mean = _mean(pairs)
         traces.append(
             draw.scatter(
                 [0.5, len(delta) + 0.5],
                 [mean, mean],
                 "lines",
-                name=_("mean {delta}", delta=style.signed(mean)),
+                name=_("mean {delta}", delta=_mean_text(pairs)),
                 legendrank=4,
                 line={"color": ink.text, "width": 1.5, "dash": "dot"},
             )

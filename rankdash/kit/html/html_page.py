@@ -357,7 +357,7 @@ class Draft:
         study = self.study
         return MoneyContext(
             currency=self.money.currency,
-            metric=study.measure.title,
+            metric=study.title,
             hit=hit_title(study),
             level=study.statistics.level,
             baseline=study.name(study.baseline),

@@ -19,6 +19,7 @@ from rankdash.core.base.i18n import level_percent, number, plain, quantity, spea
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Measure
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
+from rankdash.core.statistics.verdict import title_of
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, first_stage_name, numbered
 from rankdash.core.words.columns import columns
@@ -60,7 +61,7 @@ BETTER, WORSE = "†", "‡"
 def compact_markdown(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
     """Yield one row for each system and one column for each metric: means, the best in bold, marked
     if the change is significant; and a note below. names: as for `table_of`."""
-    rows = [["system", *(markdown_safe(each.title) for each in comparison.measures)]]
+    rows = [["system", *(markdown_safe(each) for each in _titles(comparison))]]
     for name, means in _compact(comparison, names):
         shown = [f"**{text}**{mark}" if best else f"{text}{mark}" for text, best, mark in means]
         rows.append([markdown_safe(name), *shown])
@@ -81,9 +82,13 @@ def compact_latex(comparison: Comparison, names: Mapping[str, str]) -> Iterator[
         ]
         for name, means in _compact(comparison, names)
     ]
-    head = ["system", *(_latex_safe(each.title) for each in comparison.measures)]
+    head = ["system", *(_latex_safe(each) for each in _titles(comparison))]
     yield from _tabular(head, [rows])
     yield f"% {_one_line(_compact_note(comparison, names))}\n"
+
+
+def _titles(comparison: Comparison) -> list[str]:
+    return [title_of(each, comparison.conventions) for each in comparison.measures]
 
 
 def _compact(
@@ -152,8 +157,8 @@ def _minimum(settings: StatisticsSettings) -> str:
 def markdown(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
     """Yield a table for each metric with the verdicts below, then the methods. names: as for
     `table_of`. All markup in names is escaped."""
-    for measure in comparison.measures:
-        yield f"### {measure.title}\n\n"
+    for measure, title in zip(comparison.measures, _titles(comparison), strict=True):
+        yield f"### {title}\n\n"
         yield from plain_markdown(table_of(comparison, measure, names), left=(0, -1))
         yield "\n"
         for system in names:
@@ -170,9 +175,9 @@ def latex(comparison: Comparison, names: Mapping[str, str]) -> Iterator[str]:
     Chinese."""
     head: list[str] = []
     blocks = []
-    for measure in comparison.measures:
+    for measure, named in zip(comparison.measures, _titles(comparison), strict=True):
         head, *rows = _safe_rows(table_of(comparison, measure, names))
-        title = f"\\textit{{{_latex_safe(measure.title)}}}"
+        title = f"\\textit{{{_latex_safe(named)}}}"
         blocks.append([[f"\\multicolumn{{{len(head)}}}{{l}}{{{title}}}"], *rows])
     yield from _tabular(head, blocks, left=(0, -1))
     yield f"% {made_with(comparison)}\n"

@@ -9,8 +9,10 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
+from rankdash.core.base.errors import DataError
 from rankdash.core.base.i18n import (
     enumerated,
+    error_text,
     moment,
     ngettext,
     number,
@@ -18,7 +20,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.shipped import PAGES
-from rankdash.core.data.dataset import Judgements
+from rankdash.core.data.dataset import Dataset, Judgements
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
@@ -65,6 +67,9 @@ def study(page: str) -> Study:
     statistics = settings_form.statistics(data.labelled_queries)
     # The page shows no other metrics, but they count if all are corrected together.
     single_metric = page in _OF_ONE_METRIC and statistics.family == "metric"
+    conventions, judge = settings_form.conventions(), _judge(uploaded)
+    if conventions.weighted:
+        _require_weights(data, sampled=judge is not None or plan.sampled(uploaded) is not None)
     return with_money(
         Study(
             dataset=data,
@@ -73,17 +78,35 @@ def study(page: str) -> Study:
             challengers=tuple(name for name in address.several("system") if name != baseline),
             metric=address.one("metric") or "ndcg",
             cutoff=cutoff_of(address.one("k")),
-            conventions=settings_form.conventions(),
+            conventions=conventions,
             others=() if single_metric else None,
             statistics=statistics,
             check=stored.check_report(dataset_id),
             goals=scenario.chosen_goals(),
             corrections=layer.count,
-            judge=_judge(uploaded),
+            judge=judge,
             dataset_id=dataset_id,
             cache=cache,
         )
     )
+
+
+def _require_weights(data: Dataset, *, sampled: bool) -> None:
+    """Show the reason, with a button that changes the weights, and stop the page if means per
+    search are impossible. sampled: whether a judge or sampled labels are in use."""
+    reason = _("Grades of an LLM judge, and sampled labels, have no means per search.")
+    if not sampled:
+        try:
+            data.weights(data.labels["query_id"].objects())
+        except DataError as error:
+            reason = error_text(error)
+        else:
+            return
+    st.info(markdown_safe(reason, 600), icon=":material/info:")
+    if st.button(_("Compute means per query")):
+        address.choose("weights", None)
+        st.rerun()
+    st.stop()
 
 
 def again(study: Study) -> Study:
@@ -222,7 +245,7 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
     parts = [
         markdown_safe(data.name, 60),
         compared,
-        study.measure.title if sampled is None else sampled.metric,
+        study.title if sampled is None else sampled.metric,
         # This convention changes the numbers.
         *(
             [f"**{_('condensed lists (judged documents only)')}**"]

@@ -30,6 +30,7 @@ from rankdash.core.data.arrays import Flags, Floats
 from rankdash.core.data.ranking import Reading
 from rankdash.core.metrics import Conventions, Judged, Measure
 from rankdash.core.metrics.engine import Relevance
+from rankdash.core.statistics.alignment import weights_in
 from rankdash.core.study.headroom import best_order, best_order_of, positions_of
 from rankdash.core.study.reasons.contributions import credits_of, splits
 from rankdash.core.study.reasons.main_document import KINDS, ONE_SIDED, ROUNDING, MainDocuments
@@ -358,12 +359,21 @@ def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
     valid = ~np.isnan(delta)
     some = valid & (codes >= 0)
     queries = np.bincount(codes[some], minlength=len(_CODES))
-    sums = np.bincount(codes[some], delta[some], minlength=len(_CODES))
+    weights = weights_in(pairs)
+    if weights is None:
+        sums = np.bincount(codes[some], delta[some], minlength=len(_CODES))
+        means, adds = sums / np.maximum(queries, 1), sums / max(int(valid.sum()), 1)
+    else:
+        searches = weights.searches
+        sums = np.bincount(codes[some], searches[some] * delta[some], minlength=len(_CODES))
+        sizes = np.bincount(codes[some], searches[some], minlength=len(_CODES))
+        means = sums / np.where(queries > 0, sizes, 1.0)
+        adds = sums / (searches[valid].sum() if valid.any() else 1.0)
     table = pd.DataFrame(
         {
             "queries": queries,
-            "mean": sums / np.maximum(queries, 1),
-            "adds": sums / max(int(valid.sum()), 1),
+            "mean": means,
+            "adds": adds,
         },
         index=_CODES,
     )

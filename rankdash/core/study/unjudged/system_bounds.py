@@ -32,6 +32,7 @@ from rankdash.core.data.arrays import (
     places,
 )
 from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.weights import Weights
 from rankdash.core.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
 from rankdash.core.metrics.engine import Relevance
 from rankdash.core.metrics.evaluation import mean_of_known
@@ -47,11 +48,18 @@ Sign = Literal["above", "below", "open"]
 
 @dataclass(frozen=True, eq=False)
 class RankedLabels:
-    """A ranking joined with the labels by `judge`. left_out: query id → "failed" or "skipped"."""
+    """A ranking joined with the labels by `judge`. left_out: query id → "failed" or "skipped".
+    weights: of the labelled queries, for means per search."""
 
     ranking: Ranking
     judged: Judged
     left_out: Mapping[str, str] = field(default_factory=dict)
+    weights: Weights | None = None
+
+    def mean(self, values: Floats, queries: Flags) -> float:
+        """Return the mean of (Q,) values over some queries; NaN without any."""
+        weights = None if self.weights is None else self.weights.taken(queries)
+        return mean_of_known(values[queries], weights)
 
 
 def bounds_table(
@@ -114,12 +122,12 @@ def _row(system: RankedLabels, measure: Measure, rules: Conventions) -> dict[str
     labelled = _values(system, replace(parse_measure("judged"), k=measure.k), rules)
     return {
         "n": int(scored.sum()),
-        "judged": mean_of_known(labelled.values[scored, 0]),
+        "judged": system.mean(labelled.values[:, 0], scored),
         "unjudged": int(unjudged.counts()[scored].sum()),
-        "value": mean_of_known(now.values[scored, 0]),
-        "if_relevant": mean_of_known(filled[scored]),
-        "lowest": mean_of_known(-low[scored]),
-        "highest": mean_of_known(high[scored]),
+        "value": system.mean(now.values[:, 0], scored),
+        "if_relevant": system.mean(filled, scored),
+        "lowest": system.mean(-low, scored),
+        "highest": system.mean(high, scored),
         "kind": kind,
         "could_join": _could_join(now, unjudged.counts()),
     }
@@ -232,7 +240,7 @@ class UnjudgedComparison:
         high, kind = self._highest(self.pool, 1)
         low, _ = self._highest(self.pool, -1)
         delta, lowest, highest_mean = (
-            mean_of_known(each[self.paired]) for each in (self.delta, -low, high)
+            self.baseline.mean(each, self.paired) for each in (self.delta, -low, high)
         )
         counts = self.pool.counts()
         queries = pd.DataFrame(
@@ -272,6 +280,7 @@ class UnjudgedComparison:
         rules = _counted(self.rules)
         change = np.zeros(len(self.pool))
         n = max(int(self.paired.sum()), 1)
+        weights = self.baseline.weights
         for start in range(0, len(self.pool), _CHUNK):
             rows = slice(start, start + _CHUNK)
             query = self.pool.query[rows]
@@ -282,6 +291,10 @@ class UnjudgedComparison:
                 variants = each_labelled(system.judged, query, rank, self.top)
                 change[rows] += sign * self._computed(variants, rules)
                 change[rows] -= sign * self._computed(system.judged, rules)[query]
+        if weights is not None:
+            searches = weights.searches
+            change *= searches[self.pool.query] / searches[self.paired].sum()
+            return change
         return change / n
 
     def _computed(self, judged: Judged, rules: Conventions) -> Floats:
@@ -304,7 +317,7 @@ class UnjudgedComparison:
         change the difference also change the result. None if the difference is 0, or without
         paired queries.
         """
-        delta = mean_of_known(self.delta[self.paired])
+        delta = self.baseline.mean(self.delta, self.paired)
         if not abs(delta) > _ZERO:
             return None
         place = np.empty(len(self.pool), dtype=np.int64)
@@ -312,7 +325,7 @@ class UnjudgedComparison:
 
         def suffices(labels: int) -> bool:
             against, _ = self._highest(self.pool.only(place >= labels), -1 if delta > 0 else 1)
-            return mean_of_known(against[self.paired]) < -_ZERO
+            return self.baseline.mean(against, self.paired) < -_ZERO
 
         # The bounds only narrow as labels are added, so binary search is valid.
         enough, short = len(self.pool), -1
