@@ -270,6 +270,16 @@ def test_an_empty_list_is_done_and_a_query_without_a_text_fails(docs, server, da
     assert Counter(run.queries["state"]) == {"done": 1, "failed": 1, "skipped": 498}
 
 
+def test_latency_does_not_include_opening_connections(docs):
+    answers = fetch(docs, first(4), 10, Policy(concurrency=1))
+    connecting = [each.call.connect_s for each in answers]
+    assert connecting[0] > 0 and connecting[1:] == [0, 0, 0]
+    for each in answers:
+        whole = each.call.end - each.call.start
+        assert each.latency_ms == pytest.approx(1000 * (whole - each.call.connect_s))
+        assert each.latency_ms > 0
+
+
 def test_a_second_fetch_is_another_run(docs, dataset):
     answers = fetch(docs, first(3), 10, Policy())
     runs = [fetched(dataset, docs, answers, 10, name) for name in ("Monday", "Tuesday")]

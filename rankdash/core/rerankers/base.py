@@ -92,6 +92,7 @@ class Call:
     error: reason for the failure; "" on success.
     note: repairs of the answer, such as documents that an order omitted; "" without repairs.
     estimated: whether `billed` contains estimated tokens because the service did not count them.
+    connect_s: seconds between `start` and `end` spent on opening connections.
     """
 
     start: float
@@ -106,6 +107,7 @@ class Call:
     note: str = ""
     refused: int = 0
     estimated: bool = False
+    connect_s: float = 0.0
 
 
 def call_table(calls: Iterable[tuple[str, Call]]) -> pd.DataFrame | None:

@@ -42,7 +42,8 @@ class Answer:
     """The engine's answer to a query.
 
     state: "done" or "failed"; a done query may have no hits. reason: why it failed, else "".
-    hits: best first. latency_ms: without waits before retries; NaN if it failed.
+    hits: best first. latency_ms: without waits before retries and without opening connections; NaN
+        if it failed.
     call: the request; None if there was none. repeats: hits with the document of an earlier one,
         which are not used.
     """
@@ -306,7 +307,7 @@ def _read(endpoint: Endpoint, engine: _Engine, query: str, depth: int, reply: Re
         )
         for hit in hits
     )
-    latency = (call.end - call.start - call.retry_wait_s) * 1e3
+    latency = (call.end - call.start - call.retry_wait_s - call.connect_s) * 1e3
     return Answer(query, "done", "", safe, latency, call, repeats)
 
 

@@ -106,14 +106,15 @@ class Postgres(Exchange):
             except (self._psycopg.Error, UnicodeError) as error:
                 reason = self._reason(error)
                 return Outcome(0, error=reason, refused=True, message=reason)
-            body = json.dumps(rows, ensure_ascii=False, default=str)
-            return Outcome(200, rows, body=body.encode("utf-8", "replace"))
+            body = json.dumps(rows, ensure_ascii=False, default=str).encode("utf-8", "replace")
+            return Outcome(200, rows, body=body, connect_s=self._own.opening)
 
         return attempt
 
     def _connection(self) -> psycopg.Connection[dict[str, Any]]:
         connection: psycopg.Connection[dict[str, Any]] | None
         connection = getattr(self._own, "connection", None)
+        start, self._own.opening = self._clock.now(), 0.0
         if connection is None or connection.closed:
             connection = self._psycopg.connect(
                 **self._parameters, row_factory=self._psycopg.rows.dict_row
@@ -121,6 +122,7 @@ class Postgres(Exchange):
             connection.read_only = True
             self._own.connection = connection
             self._opened.append(connection)
+            self._own.opening = self._clock.now() - start
         return connection
 
     def _lost(self, error: psycopg.OperationalError) -> Outcome:

@@ -118,6 +118,7 @@ class Outcome:
     gone: whether the service may be down, or unavailable for this key.
     absent: whether no connection was possible.
     refused, body: as in `Reply`. message: the message of the service, for a refused request.
+    connect_s: seconds spent on opening a connection.
     """
 
     status: int
@@ -132,6 +133,21 @@ class Outcome:
     refused: bool = False
     body: bytes = b""
     message: str = ""
+    connect_s: float = 0.0
+
+
+class _Opening:
+    """Time that a request takes to open a connection; `httpx` calls it with each step."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.seconds = 0.0
+        self._clock, self._start = clock, 0.0
+
+    def __call__(self, step: str, _details: object) -> None:
+        if step == "connection.connect_tcp.started":
+            self._start = self._clock.now()
+        elif step in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            self.seconds = self._clock.now() - self._start
 
 
 def complete(answer: Any) -> str:
@@ -195,7 +211,7 @@ class Exchange:
         budget.extend(self._gate.enter())
         start, waited, attempts = self._clock.now(), 0.0, 1
         outcome = attempt()
-        refused = int(outcome.status == _TOO_MANY)
+        refused, connecting = int(outcome.status == _TOO_MANY), outcome.connect_s
         while outcome.pause is not None and attempts <= self._policy.retries:
             pause = self._pause(outcome, attempts)
             if pause >= budget.left:
@@ -209,6 +225,7 @@ class Exchange:
             attempts += 1
             outcome = attempt()
             refused += outcome.status == _TOO_MANY
+            connecting += outcome.connect_s
         error = outcome.error and self._in_words(outcome, attempts)
         call = Call(
             start=start,
@@ -221,6 +238,7 @@ class Exchange:
             queue_ms=_milliseconds(outcome.headers, _QUEUE_TIME),
             error=error,
             refused=refused,
+            connect_s=connecting,
         )
         if not outcome.refused:
             self._keep_count(outcome, call)
@@ -382,6 +400,7 @@ class Client(Exchange):
         remaining = max(budget.left, 0.01)
         read = min(self._policy.read_s, remaining)
         limits = httpx.Timeout(read, connect=min(self._policy.connect_s, remaining))
+        opening = _Opening(self._clock)
         try:
             with self._http.stream(
                 method,
@@ -389,7 +408,7 @@ class Client(Exchange):
                 content=content,
                 timeout=limits,
                 headers=self._to.headers,
-                extensions=self._to.extensions,
+                extensions={**self._to.extensions, "trace": opening},
             ) as response:
                 body = _read(response, budget)
         except (httpx.ConnectTimeout, httpx.ConnectError) as error:
@@ -408,7 +427,8 @@ class Client(Exchange):
             return Outcome(0, error="time-out: query time limit reached")
         if body is None:
             return Outcome(0, error="the answer is too long")
-        return replace(self._judge(response.status_code, response.headers, body), body=body)
+        outcome = self._judge(response.status_code, response.headers, body)
+        return replace(outcome, body=body, connect_s=opening.seconds)
 
     def _judge(self, status: int, headers: Mapping[str, str], body: bytes) -> Outcome:
         fields = {name.lower(): value for name, value in headers.items()}
