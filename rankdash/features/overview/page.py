@@ -310,8 +310,6 @@ def _table(table: pd.DataFrame, p: str) -> None:
 
 
 _REASONS = component.component(Path(__file__).with_name("reasons"))
-# Session key of the clicked reason.
-_CLICKED = "overview.reason"
 
 
 def reasons(study: Study, system: str) -> None:
@@ -329,15 +327,13 @@ def reasons(study: Study, system: str) -> None:
 
     def heard(event: Any) -> None:
         if event in list(counts.index):
-            st.session_state[_CLICKED] = event
+            address.choose("reason", event)
+            view.go("queries")
 
     st.caption(paragraph([_against(study, system), _("Click a reason to open its queries.")]))
     _REASONS(f"overview.reasons.{system}", _bars(counts), heard)
     if out := excluded_text(study.comparison.excluded(system, study.spec)):
         st.caption(out)
-    if (reason := st.session_state.pop(_CLICKED, None)) is not None:
-        address.choose("reason", reason)
-        view.go("queries")
 
 
 def _against(study: Study, system: str) -> str:

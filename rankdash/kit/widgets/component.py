@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study.study import Study
@@ -51,8 +53,14 @@ def component(folder: Path, js: str = "") -> Callable[..., None]:
         def changed() -> None:
             # A removed component may trigger once more.
             event = st.session_state.get(key, {}).get("event")
-            if event is not None:
-                heard(event)
+            if event is None:
+                return
+            heard(event)
+            context = get_script_run_ctx()
+            running = None if context is None else context.fragment_ids_this_run
+            if running and ThreadState.get().fragment_id not in running:
+                # The browser sent events of several fragments together, and named only one.
+                st.rerun()
 
         show(key=key, data=data, on_event_change=changed)
 
