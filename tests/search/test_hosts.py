@@ -140,6 +140,22 @@ def test_postgresql_reads_only_and_uses_no_files_of_the_server(shared, connected
     assert "statement_timeout=3000" in sent["options"]
 
 
+def test_postgresql_is_not_contacted_again_after_a_wrong_password(monkeypatch):
+    attempts = []
+
+    def refuse(**parameters):
+        attempts.append(parameters)
+        raise psycopg.OperationalError(f"FATAL: no password {KEY} for user reader")
+
+    monkeypatch.setattr(psycopg, "connect", refuse)
+    monkeypatch.setenv("SEARCH_KEY", KEY)
+    queries = {str(number): "a" for number in range(30)}
+    with pytest.raises(UnavailableError, match="refuses the requests: FATAL") as refused:
+        fetch(postgres("127.0.0.1"), queries, 10, Policy(concurrency=1))
+    assert len(attempts) == 1
+    assert KEY not in str(refused.value)
+
+
 def test_postgresql_needs_its_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.setenv("SEARCH_KEY", KEY)

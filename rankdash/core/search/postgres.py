@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # libpq has the parameter sslcertmode since version 16.
 _LIBPQ_16 = 160_000
 _PORT = 5432
+_UNAUTHORIZED = 401
 
 
 class Postgres(Exchange):
@@ -134,7 +135,8 @@ class Postgres(Exchange):
             self._own.connection = None
             return Outcome(0, error=f"the connection was lost ({reason})", pause=0.0, gone=True)
         if "FATAL" in str(error) and "connection" not in str(error).partition("FATAL")[2]:
-            return Outcome(0, error=reason, refused=True, message=reason)
+            # No further request can succeed, as with this status of HTTP.
+            return Outcome(_UNAUTHORIZED, error=reason, refused=True, message=reason)
         return Outcome(
             0, error=f"there is no connection ({reason})", pause=0.0, gone=True, absent=True
         )
