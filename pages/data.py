@@ -18,8 +18,8 @@ if not stored and read_only():
 elif not stored:
     st.write(
         _(
-            "Start with the sample, or drop your own files: queries, documents, labels, and a "
-            "first-stage ranking if you have one."
+            "Start with the sample or a search URL, or drop your own files: queries, documents, "
+            "labels, and a first-stage ranking if you have one."
         )
     )
     view.preview("data")

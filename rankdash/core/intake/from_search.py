@@ -144,7 +144,7 @@ class Fetching:
             run.documents,
             pd.DataFrame(columns=["query_id", "doc_id", "label"]),
             run.ranking,
-            candidates_name=self.endpoint.name or self.endpoint.host,
+            candidates_name=(self.endpoint.name.strip() or self.endpoint.host)[:60],
         )
         report = check(dataset, self._findings(run), {})
         # The order of equal scores is the engine's.
@@ -180,11 +180,11 @@ class Fetching:
                     "warning",
                     "fetch_failed",
                     "Queries that failed at the search engine and are not in the data set: "
-                    "{failed}. First failure: {reason}",
-                    {"failed": len(failures), "reason": failures[0].reason},
+                    "{failed}.",
+                    {"failed": len(failures)},
                     "To include them, fetch the data set again.",
                     count=len(failures),
-                    examples=tuple(each.query_id for each in failures[:5]),
+                    examples=tuple(f"{each.query_id}: {each.reason}" for each in failures[:5]),
                 )
             )
         return findings

@@ -107,8 +107,7 @@ def draw(dataset_id: str) -> None:
         page_estimate.latency_seconds(chosen, settings),
     )
     actors = page_jobs.draw_cluster()
-    # A retrieval contains only documents with a text.
-    without_text: WithoutText = "exclude" if source else _without_text(dataset_id)
+    without_text = _without_text(dataset_id, source)
     wishes = [
         Wish(offered[name], variant, key_fields[name].keys, _plan_of(dataset_id, plan, variant))
         for name in chosen
@@ -298,10 +297,11 @@ def _timed(kind: RerankerKind, settings: Settings, plan: FormPlan, latency: str)
     return 0 if latency == "never" else min(Timing().sample, max(1, plan.queries // 2))
 
 
-def _without_text(dataset_id: str) -> WithoutText:
+def _without_text(dataset_id: str, source: str | None) -> WithoutText:
     """Return what to do with candidates without a text; draw the choice only if there are any."""
     data = stored.dataset(dataset_id)
-    if data.textless.isdisjoint(data.candidates.doc_ids):
+    candidates = data.candidates if source is None else stored.run(source).ranking
+    if data.textless.isdisjoint(candidates.doc_ids):
         return "exclude"
     rule: WithoutText = st.selectbox(
         _("Candidates without a text"),

@@ -65,6 +65,9 @@ class Record:
             yield _("machine was busy")
         if self.measured is not None and self.measured.refused:
             yield refused_text(self.measured.refused, self.measured.requests)
+        churn = self.machine.get("churn@10")
+        if isinstance(churn, float):
+            yield _("churn of the top 10: {share}", share=percent(churn))
         for stage, name in self.runtimes:
             agreement = self.machine.get(f"{stage}rank_agreement")
             if isinstance(agreement, float):

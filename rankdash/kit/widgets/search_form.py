@@ -29,7 +29,7 @@ from rankdash.kit.widgets.text import markdown_safe
 _USED = "search.endpoints"
 _MOST_USED = 20
 _MOST_DEPTH = 1_000
-_LONGEST_URL, _LONGEST_REQUEST = 2_000, 50_000
+_LONGEST_URL, _LONGEST_REQUEST, _LONGEST_NAME = 2_000, 50_000, 60
 _LINES = 330
 _SNIPPET = 200
 _FIRST = "elasticsearch"
@@ -194,7 +194,7 @@ def remember(endpoint: Endpoint) -> None:
 
 def title(endpoint: Endpoint) -> str:
     """Return the name of an endpoint, or its host without one."""
-    return endpoint.name or endpoint.host
+    return (endpoint.name.strip() or endpoint.host)[:_LONGEST_NAME]
 
 
 def _used() -> list[Endpoint]:

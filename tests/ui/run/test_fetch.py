@@ -17,7 +17,7 @@ from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.core.workspace.notes import Corrections
 from rankdash.features.run import page_fetch, page_form, page_jobs, page_runs
-from rankdash.kit.widgets import search_form
+from rankdash.kit.widgets import run_records, search_form
 from rankdash.kit.widgets import stored as widgets_stored
 from tests.rerankers.loopback import SEARCH
 from tests.ui.page_text import page_text
@@ -221,6 +221,7 @@ def test_progress_resume_and_retry(workspace, stored, engine, work, worker):
 
 
 def test_the_churn_of_an_engine_is_shown(fetched):
+    assert list(run_records.record(fetched).remarks()) == ["churn of the top 10: 0%"]
     assert "Churn: 0% of the top 10 changed" in said(part(page_runs.draw_details, fetched))
 
 
