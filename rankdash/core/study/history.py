@@ -169,6 +169,8 @@ def trend_of_points(
     answered = {system: int(row.sum()) for system, row in has_value.items()}
     fullest = max(answered.values())
     least = 1 if every else max(COVERED * fullest, 1)
+    # A stopped run has no interval per search, so it is not compared.
+    able = aligned.weights is None
     stopped = [name for name in evaluations if evaluations[name].stopped and answered[name]]
     line = [
         name
@@ -179,7 +181,7 @@ def trend_of_points(
     chosen = {
         name: _only(evaluations[name], aligned.query_ids[common], measure)
         for name in evaluations
-        if name in (*line, *stopped)
+        if name in (*line, *(stopped if able else ()))
     }
     compared = compare(chosen, baseline, settings)
     rows = []

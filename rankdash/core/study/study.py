@@ -34,6 +34,7 @@ from rankdash.core.statistics.alignment import paired
 from rankdash.core.statistics.anytime import AnytimeSettings
 from rankdash.core.statistics.comparison import Comparison, compare, mean_intervals
 from rankdash.core.statistics.verdict import is_in_sample
+from rankdash.core.statistics.weighted import refuse_unweighted
 from rankdash.core.study.cache import Cache, Key, Made, part
 from rankdash.core.study.groups import DERIVED_SEGMENTS, by_segment, of_texts, of_values
 from rankdash.core.study.headroom import Headroom, best_of_all, limits_of, pool_of
@@ -195,6 +196,13 @@ class Study:
         run was stopped by its result."""
         stopped = any(map(self.stopped, systems))
         return AnytimeSettings.of(self.statistics) if stopped else self.statistics
+
+    def require_weights(self) -> None:
+        """Raise DataError or SpecError if means are per search and cannot be computed: a query has
+        no frequency, a run was stopped by its result, or the test has no weighted version."""
+        if self.conventions.weighted:
+            self.dataset.weights(self.dataset.labels["query_id"].objects())
+            refuse_unweighted(self.rules(*self.chosen), tested=True)
 
     def failures(self, system: str) -> pd.DataFrame:
         """Return query_id and reason of every failed query."""

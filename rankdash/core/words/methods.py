@@ -22,12 +22,16 @@ from rankdash.core.study.reasons.reasons import CUT, NEAR, PAGE, REASONS
 from rankdash.core.words.verdicts import p_title
 
 
-def methods(settings: StatisticsSettings, corrected: bool) -> list[tuple[str, str]]:
+def methods(
+    settings: StatisticsSettings, corrected: bool, *, weighted: bool = False
+) -> list[tuple[str, str]]:
     """Return title and method of every figure that is not a metric, under the given settings.
 
-    corrected: whether the p of a verdict accounts for other comparisons.
+    corrected: whether the p of a verdict accounts for other comparisons. weighted: whether means
+    are per search.
     """
     return [
+        *([(_("Means per search"), _per_search())] if weighted else []),
         (_p("heading", "Interval"), _interval(settings)),
         (_p("heading", "p"), _of_p()),
         (_p("heading", "Verdict"), _verdict(settings, corrected)),
@@ -39,6 +43,22 @@ def methods(settings: StatisticsSettings, corrected: bool) -> list[tuple[str, st
         (_p("heading", "Depth"), _depth()),
         (_("When not to rerank"), _skipping()),
     ]
+
+
+def _per_search() -> str:
+    return paragraph(
+        [
+            _(
+                "Each query counts for its searches: frequency / sampling probability. Intervals "
+                "use the variance within the strata of the sample; a bootstrap resamples within "
+                "them. The permutation test flips the signs of the weighted changes."
+            ),
+            _(
+                "Numbers of queries, latency, the agreement of rankings, and the documents and "
+                "tokens of a search are not weighted."
+            ),
+        ]
+    )
 
 
 def _interval(settings: StatisticsSettings) -> str:

@@ -189,7 +189,8 @@ def definitions(study: Study, specs: Sequence[str]) -> None:
         hide_index=True,
         alt=_("Metric conventions used"),
     )
-    for what, how in methods(study.statistics, study.comparison.corrected):
+    corrected, weighted = study.comparison.corrected, study.conventions.weighted
+    for what, how in methods(study.statistics, corrected, weighted=weighted):
         st.markdown(_("{part}: {value}", part=f"**{what}**", value=how))
     st.dataframe(_left_out(study, specs), hide_index=True, alt=_("Excluded queries of each system"))
 

@@ -97,7 +97,11 @@ def rules(draft: Draft) -> str:
             table(
                 PageTable(
                     (_p("column", "item"), _p("column", "definition")),
-                    methods(study.statistics, study.comparison.corrected),
+                    methods(
+                        study.statistics,
+                        study.comparison.corrected,
+                        weighted=study.conventions.weighted,
+                    ),
                 )
             ),
             f"<h3>{html_safe(_('Queries of each system'))}</h3>",

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from rankdash.core.base.errors import DataError
+from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import (
     enumerated,
     error_text,
@@ -20,7 +20,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.shipped import PAGES
-from rankdash.core.data.dataset import Dataset, Judgements
+from rankdash.core.data.dataset import Judgements
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
@@ -68,9 +68,9 @@ def study(page: str) -> Study:
     # The page shows no other metrics, but they count if all are corrected together.
     single_metric = page in _OF_ONE_METRIC and statistics.family == "metric"
     conventions, judge = settings_form.conventions(), _judge(uploaded)
-    if conventions.weighted:
-        _require_weights(data, sampled=judge is not None or plan.sampled(uploaded) is not None)
-    return with_money(
+    if conventions.weighted and (judge is not None or plan.sampled(uploaded) is not None):
+        _refuse_weights(_("Grades of an LLM judge, and sampled labels, have no means per search."))
+    current = with_money(
         Study(
             dataset=data,
             systems=stored.systems(dataset_id),
@@ -89,19 +89,16 @@ def study(page: str) -> Study:
             cache=cache,
         )
     )
+    try:
+        current.require_weights()
+    except RankdashError as error:
+        _refuse_weights(error_text(error))
+    return current
 
 
-def _require_weights(data: Dataset, *, sampled: bool) -> None:
-    """Show the reason, with a button that changes the weights, and stop the page if means per
-    search are impossible. sampled: whether a judge or sampled labels are in use."""
-    reason = _("Grades of an LLM judge, and sampled labels, have no means per search.")
-    if not sampled:
-        try:
-            data.weights(data.labels["query_id"].objects())
-        except DataError as error:
-            reason = error_text(error)
-        else:
-            return
+def _refuse_weights(reason: str) -> NoReturn:
+    """Show why means per search cannot be computed, with a button that changes the weights, and
+    stop the page."""
     st.info(markdown_safe(reason, 600), icon=":material/info:")
     if st.button(_("Compute means per query")):
         address.choose("weights", None)

@@ -14,11 +14,11 @@ COUNTED = "\n".join(
 )
 
 
-def opened(workspace, page, rows):
+def opened(workspace, page, rows, **settings):
     dataset_id = keep_rows(workspace, rows, "Shop")
     run = run_from_ranking("better", dataset_id, Ranking.from_lists(lists_at(0)), "better.trec")
     workspace.save_run(run)
-    return whole(page, data=dataset_id, weights="per search")
+    return whole(page, data=dataset_id, weights="per search", **settings)
 
 
 @pytest.mark.parametrize("page", ["overview", "queries", "cost", "rank_shifts", "report"])
@@ -38,6 +38,11 @@ def test_without_frequencies_the_page_says_why_and_offers_the_way_back(workspace
     press(drawn, "Compute means per query")
     assert "weights" not in drawn.query_params
     assert not [each for each in drawn.info if "frequency" in each.value]
+
+
+def test_a_test_without_a_weighted_version_is_refused_in_words(workspace):
+    drawn = opened(workspace, "overview", COUNTED, test="wilcoxon")
+    assert [each.value for each in drawn.info if "Wilcoxon" in each.value]
 
 
 def test_policies_are_refused_in_words(workspace):
