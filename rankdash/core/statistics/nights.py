@@ -36,7 +36,7 @@ _PINNED_SHARE = 0.5
 # With little churn, a night varies by at least such a change of one query.
 _LEAST_CHANGE = 0.25
 # Of the previous nights: those with the largest steps may have a new release.
-_RELEASES = 0.1
+_RELEASES = 1 / 30
 _FEW_STEPS = 2
 
 

@@ -251,7 +251,11 @@ class Night:
         An accepted night applies until the configuration names another pinned run.
         """
         accepted = self._nights.accepted
-        if accepted is not None and configured in (accepted.configured, accepted.run_id):
+        in_workspace = self._config.pinned == (WORKSPACE,)
+        # In a workspace, the accepted night was pinned.
+        if accepted is not None and configured == (
+            accepted.run_id if in_workspace else accepted.configured
+        ):
             return _night(accepted), f"accepted night {accepted.night}", self._stored(accepted)
         if configured:
             fetches = [Fetch(each.ranking, tuple(each.excluded)) for each in pinned]
