@@ -237,3 +237,18 @@ def test_what_is_written_is_on_the_disk_before_it_has_its_name_and_leaves_nothin
     assert set(recorded.iterdir()) == before
     write()
     assert set(recorded.iterdir()) == {*before, target}
+
+
+def test_journals_of_fetches_are_deleted_after_thirty_days_and_other_files_are_not(tmp_path):
+    journal = folders.fetch_journal(tmp_path, "0123456789abcdef")
+    for file in (journal, journal.with_name("notes.jsonl")):
+        file.write_text("{}\n")
+    month = time.time() - 31 * 24 * 3600
+    for file in journal.parent.iterdir():
+        os.utime(file, (month, month))
+    assert folders.fetch_journal(tmp_path, "f" * 16) == journal.with_name("f" * 16 + ".jsonl")
+    assert [file.name for file in journal.parent.iterdir()] == ["notes.jsonl"]
+    with pytest.raises(StoreError, match="no workspace"):
+        Workspace.open(tmp_path)
+    journal.with_name("notes.jsonl").rename(journal)
+    assert Workspace.open(tmp_path).datasets() == []

@@ -52,8 +52,10 @@ def queries_of_file(source: Source) -> pd.DataFrame:
 class Fetching:
     """The fetch of the first stage of a new data set.
 
+    If all queries are answered, the data set is stored, even if no browser is open.
+
     done, failed, total: numbers of queries. error: why it stopped; None without an error.
-    cancelled: whether it was cancelled.
+    outcome: the stored data set; None without one. cancelled: whether it was cancelled.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Fetching:
         self._answers: tuple[Answer, ...] = ()
         self.total, self.done, self.failed = len(queries), 0, 0
         self.error: RankdashError | None = None
+        self.outcome: StoreOutcome | None = None
         self._thread = threading.Thread(target=self._fetch, name="first-stage", daemon=True)
         self._thread.start()
 
@@ -203,6 +206,8 @@ class Fetching:
                     on_answers=self._count,
                     cancelled=self._cancel.is_set,
                 )
+            if not self.cancelled and not self.failures:
+                self.outcome = self.store()
         except RankdashError as error:
             self.error = error
         except OSError as error:

@@ -196,7 +196,9 @@ class Workspace:
 
     def runs_with_documents(self, dataset_id: str) -> tuple[str, ...]:
         """Return the ids of the runs with documents that the data set lacks, oldest first."""
-        rows = self.database.rows("runs", "created, rowid", dataset_id=dataset_id)
+        query = "SELECT id, folder FROM runs WHERE dataset_id = ? ORDER BY created, rowid"
+        with self.database.reading() as db:
+            rows = db.execute(query, (dataset_id,)).fetchall()
         known = self._with_documents
         for folder in {row["folder"] for row in rows} - known.keys():
             known[folder] = (self.root / folder / DOCUMENTS).exists()

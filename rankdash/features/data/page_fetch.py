@@ -10,6 +10,7 @@ from rankdash.core.base.i18n import duration, error_text, ngettext, number, reas
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.intake.from_search import Fetching, queries_of_file
+from rankdash.core.intake.reading import StoreOutcome
 from rankdash.core.readers.queries import queries_of
 from rankdash.features.data import page_upload
 from rankdash.kit.widgets import dialogs, redraw, search_form, settings_form
@@ -157,13 +158,12 @@ def _progress(fetching: Fetching) -> None:
 
 
 def _ended(fetching: Fetching) -> None:
-    """Store the data set if all queries were answered; else draw what failed, and the choices."""
+    """Open the data set if all queries were answered; else draw what failed, and the choices."""
     # A key is not needed any more.
     settings_form.clear(())
     failures = fetching.failures
-    if fetching.error is None and not fetching.cancelled and not failures:
-        _store(fetching)
-        return
+    if fetching.outcome is not None:
+        _open(fetching.outcome)
     with st.container(border=True):
         if fetching.error is not None:
             st.error(markdown_safe(error_text(fetching.error), 500), icon=":material/error:")
@@ -236,8 +236,12 @@ def _store(fetching: Fetching) -> None:
         with st.spinner(_("Checking and storing"), show_time=True):
             outcome = fetching.store()
     except RankdashError as error:
+        redraw.hold()
         st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
-        _choices(fetching)
-        return
+    else:
+        _open(outcome)
+
+
+def _open(outcome: StoreOutcome) -> None:
     del st.session_state[_FETCHING]
     page_upload.open_stored(outcome)

@@ -141,8 +141,7 @@ def test_a_cancelled_fetch_continues_in_another_session(workspace, engine):
     while second.running:
         time.sleep(0.01)
     assert (second.done, len(engine.seen)) == (30, 30)
-    outcome = second.store()
-    assert workspace.name("datasets", outcome.dataset_id) == "Shop"
+    assert workspace.name("datasets", second.outcome.dataset_id) == "Shop"
     with pytest.raises(DataError, match="1 to 50,000 queries"):
         Fetching(workspace, endpoint, queries[:0], 5, Policy(), "Shop", {})
 
