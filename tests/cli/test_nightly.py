@@ -172,7 +172,10 @@ def test_a_slow_night_fails(tmp_path, run):
 def test_new_documents_without_labels_are_reported(nights):
     new = {query: [*(f"new{n}" for n in range(6)), *docs] for query, docs in DOCS.items()}
     shown = nights.night(new)
-    assert "Documents without a label in the top 10: 90.0% tonight, 80.0% in the" in shown.out
+    assert (
+        "Documents without a label in the top 10 of labelled queries: 90.0% tonight, 80.0% in the"
+        in shown.out
+    )
     assert "label them before you trust a drop" in shown.out
 
 

@@ -132,7 +132,7 @@ def _notes(config: Config, tonight: Tonight) -> Iterator[str]:
         shares = f"{percent(line.unlabelled, 1)} tonight"
         if line.unlabelled_pinned is not None:
             shares += f", {percent(line.unlabelled_pinned, 1)} in the pinned run"
-        yield f"Documents without a label in the top {TOP}: {shares}."
+        yield f"Documents without a label in the top {TOP} of labelled queries: {shares}."
         if line.unlabelled - (line.unlabelled_pinned or 0.0) > _UNLABELLED:
             yield (
                 "A document without a label counts as not relevant, so new documents lower the "
