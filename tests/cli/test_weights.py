@@ -114,6 +114,7 @@ def test_a_table_of_frequencies_alone_changes_nothing(run, files):
     [
         ("compare", WEIGHTED, "no column frequency"),
         ("compare", ("--test", "wilcoxon"), "Wilcoxon"),
+        ("compare", ("--interval", "bca"), "BCa"),
         ("gate", ("--max-hurt", "ndcg@10=0.3"), "--max-hurt is a share of queries"),
         ("policy", ("--depth", "5"), "not per search"),
     ],

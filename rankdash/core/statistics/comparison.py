@@ -81,6 +81,9 @@ class Comparison:
 
     stopped: the systems with runs that were stopped by their result.
 
+    If means are per search, means, changes, intervals, p and effect_size are weighted, and
+    more_queries is NaN.
+
     With fewer than `FEWEST_QUERIES` values, intervals are NaN, and with fewer pairs, the test and
     smallest_detectable. The baseline's own rows have delta 0 and the verdict "baseline".
     """

@@ -125,7 +125,7 @@ def intervals(
     version.
     """
     if weights is not None:
-        refuse_unweighted(settings)
+        refuse_unweighted(settings, weights)
         weights = None if weights.equal else weights
     if isinstance(settings, AnytimeSettings):
         low, high = anytime_interval(columns, settings.level)
@@ -167,8 +167,6 @@ def _weighted_intervals(columns: Floats, weights: Weights, settings: StatisticsS
     if settings.interval in ("skew-t", "t"):
         return _t(linear, settings)
     means = resampled_means(columns, weights, resamples=settings.resamples, seed=settings.seed)
-    if settings.interval == "bca":
-        return np.stack(bca_interval(linear, means, settings.level))
     return np.stack(percentile_interval(means, settings.level))
 
 
@@ -254,7 +252,7 @@ def p_values(
     """Return the (C,) p values of columns (n, C) of differences; NaN for too few. again, weights:
     as for `intervals`."""
     if weights is not None:
-        refuse_unweighted(settings, tested=True)
+        refuse_unweighted(settings, weights, tested=True)
         if not weights.equal:
             return _weighted_p(columns, weights, settings)
     if isinstance(settings, AnytimeSettings):

@@ -24,12 +24,21 @@ from rankdash.core.statistics.bootstrap import Columns, multinomial_counts
 _FEWEST = 2
 
 
-def refuse_unweighted(settings: StatisticsSettings, *, tested: bool = False) -> None:
+def refuse_unweighted(
+    settings: StatisticsSettings, weights: Weights, *, tested: bool = False
+) -> None:
     """Raise SpecError for settings without a weighted version. tested: whether p is computed."""
     if isinstance(settings, AnytimeSettings):
         raise SpecError(
             "A run that was stopped by its result has no means per search.",
             remedy="Use the weights “per query”, or score all queries.",
+        )
+    if weights.equal:
+        return
+    if settings.interval == "bca":
+        raise SpecError(
+            "The BCa bootstrap is too narrow for means per search with uneven weights.",
+            remedy="Use Student's t, or the weights “per query”.",
         )
     if tested and settings.test == "wilcoxon":
         raise SpecError(

@@ -199,10 +199,11 @@ class Study:
 
     def require_weights(self) -> None:
         """Raise DataError or SpecError if means are per search and cannot be computed: a query has
-        no frequency, a run was stopped by its result, or the test has no weighted version."""
+        no frequency, a run was stopped by its result, or the interval or the test has no weighted
+        version."""
         if self.conventions.weighted:
-            self.dataset.weights(self.dataset.labels["query_id"].objects())
-            refuse_unweighted(self.rules(*self.chosen), tested=True)
+            weights = self.dataset.weights(self.dataset.labels["query_id"].objects())
+            refuse_unweighted(self.rules(*self.chosen), weights, tested=True)
 
     def failures(self, system: str) -> pd.DataFrame:
         """Return query_id and reason of every failed query."""
