@@ -83,7 +83,10 @@ def form(dataset_id: str) -> None:
 def _start(dataset_id: str, entered: Entered, repeats: int) -> None:
     names = {row.name for row in workspace().runs(dataset_id)}
     names |= {row.name for row in jobs.list(workspace(), dataset_id)}
-    parts = [search_form.title(entered.endpoint), _("top {n}", n=entered.depth)]
+    title, host = search_form.title(entered.endpoint), entered.endpoint.host
+    # The first stage may be from an engine of the same name.
+    first = stored.dataset(stored.stored(dataset_id)).candidates_name
+    parts = [title, *([host] if title == first != host else []), _("top {n}", n=entered.depth)]
     request = Fetch(entered.endpoint, entered.depth, repeats, entered.policy)
     job_id = jobs.new_id()
     try:

@@ -99,6 +99,25 @@ def test_a_refused_fetch_can_be_changed(workspace, engine):
     assert button(app, "Fetch 3 queries")
 
 
+def test_a_typed_key_is_used_once_and_never_stored(workspace, engine):
+    engine.key = KEY
+    app = opened()
+    app.text_area(key="data.fetch.queries").set_value(LINES).run()
+    app.text_input(key="search.data.url").set_value(engine.url + SEARCH).run()
+    [field] = [each for each in app.text_input if each.label.startswith("Key of the service")]
+    field.set_value(KEY).run()
+    ended(press(app, "Fetch 3 queries"))
+    assert len(workspace.datasets()) == 1
+    assert {headers["Authorization"] for _path, headers, _body in engine.seen} == {f"ApiKey {KEY}"}
+    files = [path for path in workspace.root.rglob("*") if path.is_file()]
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+    # The field is empty for the next fetch.
+    app.session_state["data.fetch"] = True
+    app.run()
+    [field] = [each for each in app.text_input if each.label.startswith("Key of the service")]
+    assert field.value == ""
+
+
 def test_what_is_missing_is_named(workspace, engine):
     app = opened()
     assert "Enter queries first" in said(press(app, "Fetch 0 queries"))
