@@ -252,8 +252,10 @@ def kinds(study: Study, system: str) -> None:
     titles = {
         each: each if each in own else _p("segment", charts.DERIVED[each].title) for each in kinds
     }
-    first = _("The kind whose groups differ most is first (F test).")
-    st.caption(paragraph([_against(study, system), first]))
+    order = [_("The kind whose groups differ most is first (F test).")]
+    # The test compares means per query.
+    order = [] if study.conventions.weighted else order
+    st.caption(paragraph([_against(study, system), *order]))
     chosen = pickers.pick_free(
         "segment",
         st.selectbox,
