@@ -5,8 +5,9 @@ report, with hidden labels.
     python -m tests.benchmarks.whole_way --browser SET    one seed of a set, in Chromium
 
 A stub server has two engines for each set: BM25 and vectors over all documents. The robot fetches
-both, reranks the better suited one, and labels the comparison of BM25 with the reranked list, one
-document at a time, until the result is conclusive. A label counts as 6 seconds, which the robot
+both and reranks: in English the vectors by a cross-encoder, in Chinese BM25 by vectors, fused with
+BM25. It labels the comparison of BM25 with the result, one document at a time, until the result is
+conclusive. A label counts as 6 seconds, which the robot
 does not wait. Then it makes the report, with a price. In Python it calls the functions that the
 pages call.
 
@@ -22,7 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -37,6 +38,7 @@ from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.readers import sources_from_path
 from rankdash.core.readers.loading import load
 from rankdash.core.rerankers import create, get
+from rankdash.core.rerankers.fusion import Fusion, fuse
 from rankdash.core.rerankers.remote.connection import Policy
 from rankdash.core.runs import jobs
 from rankdash.core.runs.plan import Timing
@@ -71,6 +73,7 @@ METRICS = ("dcg@10", "dcg@5")
 BM25, VECTORS = "bm25", "bi-encoder"
 NAMES = {BM25: "BM25", VECTORS: "Vectors"}
 ENGLISH = (VECTORS, "cross-encoder", "packaged/ms-marco-MiniLM-L12-v2", 20)
+# The page fuses this reranker with the first stage by default.
 CHINESE = (BM25, "bi-encoder", "packaged/multilingual-e5-small", DEPTH)
 # Name → the engine whose candidates are reranked, the reranker, its model, and the depth.
 WAYS = {
@@ -225,10 +228,13 @@ def way(
         timing=Timing(latency="never"),
         cache=cache,
     )
+    ranking = reranked.ranking
+    if source == BM25:
+        ranking = fuse([data.candidates, ranking], Fusion())
     ways = {}
     for spec in METRICS:
         metric = Additive.of(spec, top=1.0)
-        pool = pool_of({"BM25": data.candidates, "reranked": reranked.ranking}, metric.k)
+        pool = pool_of({"BM25": data.candidates, "reranked": ranking}, metric.k)
         plan = LabelPlan.make(pool, metric, seed=seed, share=VALUE_SHARE)
         # Annotators mark documents as relevant or not, which is the page's default.
         answers = np.minimum(np.nan_to_num(pool.aligned(hidden.data.qrels)), 1.0)
@@ -239,7 +245,7 @@ def way(
         last = int(np.argmax(verdicts != 0)) if verdicts.any() else len(verdicts) - 1
         truth = int(np.sign((plan.weights[0] * gains).sum()))
         if report is not None and not ways:
-            _report(plan, answers, last + 1, data, reranked, report)
+            _report(plan, answers, last + 1, data, replace(reranked, ranking=ranking), report)
         seconds = time.monotonic() - started
         ways[spec] = Way(int(verdicts[last]), truth, last + 1, len(verdicts), seconds)
     return ways
@@ -372,11 +378,8 @@ class Robot:
             for _ in range(depth - 1):
                 slider.press("ArrowRight")
             self.visit.settle()
-        fused = self.page.get_by_role("checkbox", name="Also fuse each run")
-        if fused.count() and fused.is_checked():
-            self.page.get_by_text("Also fuse each run with the first stage (RRF)").first.click()
-            self.visit.settle()
-        self.press("Start 1 run")
+        self.page.get_by_role("button", name=re.compile("^Start [12] runs?$")).click()
+        self.visit.settle()
         self.finish(2)
 
     def label(self) -> tuple[int, int]:
@@ -414,7 +417,9 @@ class Robot:
         self.visit.go("Overview")
         self.mark("verdict")
         self.visit.go("Cost & ROI")
-        self.press("Use example values")
+        # Without a conclusive result there is no gain to multiply by a value.
+        if self.page.get_by_role("button", name="Use example values").count():
+            self.press("Use example values")
         self.mark("price")
         self.visit.go("Report")
         with self.page.expect_download() as waiting:

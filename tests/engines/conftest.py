@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -63,8 +64,7 @@ def sample() -> dict[str, list[dict[str, Any]]]:
 def _running(name: str, folder: Path, data: dict[str, Any]) -> Iterator[Engine]:
     (folder / "data.json").write_text(json.dumps({**data, "depth": DEPTH}))
     # The server of PostgreSQL runs as another user.
-    for each in (folder, *folder.parents[:2]):
-        each.chmod(0o755)
+    folder.chmod(0o755)
     port = free_port()
     with (folder / "errors.txt").open("wb") as errors:
         process = subprocess.Popen(
@@ -92,9 +92,7 @@ def _missing(name: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def engine(
-    sample: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[str], Engine]]:
+def engine(sample: dict[str, Any]) -> Iterator[Callable[[str], Engine]]:
     """Return a function that starts an engine once, or skips the test if it is not installed."""
     running: dict[str, Engine] = {}
     with ExitStack() as stack:
@@ -103,8 +101,9 @@ def engine(
             if name not in running:
                 if reason := _missing(name):
                     pytest.skip(reason)
-                folder = tmp_path_factory.mktemp(name)
-                running[name] = stack.enter_context(_running(name, folder, sample))
+                # Other users cannot enter the folders of pytest.
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rankdash-"))
+                running[name] = stack.enter_context(_running(name, Path(folder), sample))
             return running[name]
 
         yield start
