@@ -1,5 +1,6 @@
 """Search engines on this machine, one process each, in a temporary folder on a free port."""
 
+import functools
 import json
 import os
 import subprocess
@@ -35,14 +36,16 @@ PACKAGES = {
 
 @dataclass(frozen=True)
 class Engine:
-    """A running engine. facts: its version, and the answers of its client."""
+    """A running engine. facts: its version, and the answers of its client. sample: the documents
+    and queries of the English sample."""
 
     port: int
     facts: dict[str, Any]
+    sample: dict[str, list[dict[str, Any]]]
 
 
-@pytest.fixture(scope="session")
-def sample() -> dict[str, list[dict[str, Any]]]:
+@functools.cache
+def _sample() -> dict[str, list[dict[str, Any]]]:
     """Return the documents and queries of the English sample, with vectors."""
 
     def lines(name: str) -> list[dict[str, Any]]:
@@ -76,7 +79,7 @@ def _running(name: str, folder: Path, data: dict[str, Any]) -> Iterator[Engine]:
         line = process.stdout.readline()
         said = (folder / "errors.txt").read_text(errors="replace")
         assert line, f"{name} did not start: {said[-2000:]}"
-        yield Engine(port, json.loads(line))
+        yield Engine(port, json.loads(line), data)
     finally:
         process.stdin.close()
         process.wait(60)
@@ -92,7 +95,7 @@ def _missing(name: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def engine(sample: dict[str, Any]) -> Iterator[Callable[[str], Engine]]:
+def engine() -> Iterator[Callable[[str], Engine]]:
     """Return a function that starts an engine once, or skips the test if it is not installed."""
     running: dict[str, Engine] = {}
     with ExitStack() as stack:
@@ -103,7 +106,7 @@ def engine(sample: dict[str, Any]) -> Iterator[Callable[[str], Engine]]:
                     pytest.skip(reason)
                 # Other users cannot enter the folders of pytest.
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rankdash-"))
-                running[name] = stack.enter_context(_running(name, Path(folder), sample))
+                running[name] = stack.enter_context(_running(name, Path(folder), _sample()))
             return running[name]
 
         yield start

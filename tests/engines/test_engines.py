@@ -60,7 +60,7 @@ def endpoint_of(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_sample_is_fetched_with_the_ids_of_the_client(name, engine, sample, monkeypatch):
+def test_the_sample_is_fetched_with_the_ids_of_the_client(name, engine, monkeypatch):
     case = CASES[name]
     running = engine(case.engine)
     monkeypatch.setenv("SEARCH_KEY", KEY)
@@ -70,8 +70,8 @@ def test_the_sample_is_fetched_with_the_ids_of_the_client(name, engine, sample, 
     endpoint = Endpoint.of({**written, "url": url.replace("https:", "http:")})
     answers = running.facts["answers"]
     expected = answers[case.answers] if case.answers else answers
-    queries = {each["id"]: each["text"] for each in sample["queries"]}
-    texts = {each["id"]: each["text"] for each in sample["documents"]}
+    queries = {each["id"]: each["text"] for each in running.sample["queries"]}
+    texts = {each["id"]: each["text"] for each in running.sample["documents"]}
     first, second = (fetch(endpoint, queries, DEPTH, POLICY) for _ in range(2))
     assert [each.reason for each in first if each.state != "done"] == []
     assert {each.query_id: [hit.doc_id for hit in each.hits] for each in first} == expected
