@@ -284,7 +284,8 @@ def test_what_the_runner_says_of_answers_it_cannot_use_is_known():
 def test_every_template_is_still_said_somewhere():
     """Otherwise a changed sentence would not be translated."""
     core = [
-        PACKAGE / "core" / each for each in ("data", "rerankers", "runs", "readers", "workspace")
+        PACKAGE / "core" / each
+        for each in ("data", "rerankers", "runs", "readers", "search", "workspace")
     ]
     folders = [*core, PACKAGE / "features" / "judge", PACKAGE / "features" / "queries"]
     source = "".join(file.read_text() for each in folders for file in each.rglob("*.py"))
