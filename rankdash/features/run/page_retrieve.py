@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from rankdash.core.base.errors import RankdashError
@@ -28,7 +30,7 @@ def draw(dataset_id: str) -> None:
 
 
 def form(dataset_id: str) -> None:
-    """Draw the method and the depth, and the button that starts a job."""
+    """Draw the methods and the depth, and the button that starts a job for each method."""
     data = stored.dataset(stored.stored(dataset_id))
     if not data.has_texts:
         st.info(
@@ -47,10 +49,13 @@ def form(dataset_id: str) -> None:
         )
     )
     of_how, of_depth = RETRIEVAL_SETTINGS
+    lacking = lacking_packages()
     left, right = st.columns(2)
-    how = left.selectbox(
+    methods = left.pills(
         _p("setting", of_how.title),
         list(of_how.choices),
+        selection_mode="multi",
+        default=[of_how.default] if lacking else list(of_how.choices),
         format_func=choice_titles(of_how).__getitem__,
         key=pickers.in_words("retrieve.how"),
         persist_state="session",
@@ -65,22 +70,28 @@ def form(dataset_id: str) -> None:
         persist_state="session",
         help=_(of_depth.help),
     )
-    if how != "bm25" and (lacking := lacking_packages()):
+    if lacking and {*methods} - {of_how.default}:
         st.warning(markdown_safe(error_text(lacking), 500), icon=":material/extension_off:")
-    if st.button(_p("button", "Retrieve"), icon=":material/search:", key="retrieve.start"):
-        _start(dataset_id, Retrieval(how, int(depth)))
+    if st.button(
+        _p("button", "Retrieve"),
+        icon=":material/search:",
+        key="retrieve.start",
+        disabled=not methods,
+    ):
+        _start(dataset_id, [Retrieval(how, int(depth)) for how in methods])
 
 
-def _start(dataset_id: str, how: Retrieval) -> None:
-    names = {row.name for row in workspace().runs(dataset_id)}
-    names |= {row.name for row in jobs.list(workspace(), dataset_id)}
-    title = choice_titles(RETRIEVAL_SETTINGS[0])[how.how]
-    name = free(" · ".join([title, _("top {n}", n=how.depth)]), names)
-    try:
-        page_jobs.watch(jobs.submit_retrieval(workspace(), dataset_id, how, name))
-    except RankdashError as error:
-        dialogs.show_error(error_text(error))
-        return
+def _start(dataset_id: str, wanted: Sequence[Retrieval]) -> None:
+    titles = choice_titles(RETRIEVAL_SETTINGS[0])
+    for how in wanted:
+        names = {row.name for row in workspace().runs(dataset_id)}
+        names |= {row.name for row in jobs.list(workspace(), dataset_id)}
+        name = free(" · ".join([titles[how.how], _("top {n}", n=how.depth)]), names)
+        try:
+            page_jobs.watch(jobs.submit_retrieval(workspace(), dataset_id, how, name))
+        except RankdashError as error:
+            dialogs.show_error(error_text(error))
+            return
     worker().ensure()
     st.rerun()
 

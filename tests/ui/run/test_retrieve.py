@@ -43,6 +43,12 @@ def form(data, lang="en"):
     return part(page_retrieve.form, data, lang=lang)
 
 
+def only(app, *methods):
+    """Choose these methods."""
+    [pills] = [each for each in app.button_group if each.key.startswith("retrieve.how")]
+    return pills.set_value(list(methods)).run()
+
+
 def texts_of(app):
     return " ".join(str(each.value) for each in (*app.info, *app.caption, *app.warning))
 
@@ -55,7 +61,7 @@ def test_the_form(stored, approved, lang):
 def test_a_retrieval_is_a_run_whose_candidates_can_be_reranked(workspace, stored, work):
     app = form(stored)
     app.number_input(key=f"retrieve.depth.{stored}").set_value(3).run()
-    app.button(key="retrieve.start").click().run()
+    only(app, "bm25").button(key="retrieve.start").click().run()
     [job] = jobs.list(workspace)
     assert (job.name, job.settings) == ("BM25 · top 3", {"how": "bm25", "depth": 3})
     work()
@@ -83,9 +89,15 @@ def test_without_a_retrieval_there_is_no_choice_of_candidates(stored):
     assert not [each for each in app.selectbox if each.key == f"run.source.{stored}"]
 
 
+def test_one_click_retrieves_by_every_method(workspace, stored):
+    app = form(stored).button(key="retrieve.start").click().run()
+    assert [job.settings["how"] for job in jobs.list(workspace)] == ["bm25", "bi-encoder", "hybrid"]
+    assert only(app).button(key="retrieve.start").disabled
+
+
 def test_the_same_retrieval_again_has_another_name(workspace, stored):
     for _ in range(2):
-        form(stored).button(key="retrieve.start").click().run()
+        only(form(stored), "bm25").button(key="retrieve.start").click().run()
     first, second = (job.name for job in jobs.list(workspace))
     assert first != second
 
@@ -97,7 +109,7 @@ def test_files_without_texts_and_with_one_document(workspace, work):
     one = keep_rows(workspace, "query,document,label\nfind it,it is here,1\n", "one")
     app = form(one)
     assert app.number_input[0].value == app.number_input[0].max == 1
-    app.button(key="retrieve.start").click().run()
+    only(app, "bm25").button(key="retrieve.start").click().run()
     work()
     [row] = [each for each in workspace.runs(one) if each.reranker == "retrieval"]
     assert row.name == "BM25 · top 1"
@@ -106,8 +118,7 @@ def test_files_without_texts_and_with_one_document(workspace, work):
 def test_without_models_vectors_are_not_promised(stored, no_models):
     app = form(stored)
     assert not app.warning
-    app.selectbox[0].set_value("hybrid").run()
-    assert app.warning
+    assert only(app, "bm25", "hybrid").warning
 
 
 def test_a_stopped_retrieval_can_be_resumed(workspace, stored, work):
