@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -150,10 +149,6 @@ class Fetching:
             candidates_name=(self.endpoint.name.strip() or self.endpoint.host)[:60],
         )
         report = check(dataset, self._findings(run), {})
-        # The order of equal scores is the engine's.
-        report = replace(
-            report, findings=tuple(each for each in report.findings if each.code != "ties")
-        )
         outcome = store_loaded(self._workspace, Loaded(dataset, {}, report))
         self._journal.unlink(missing_ok=True)
         return outcome

@@ -154,7 +154,8 @@ class Merged:
 
     added: for pairs without a label before. same: equal to the existing label. changed and kept:
     different ones, by whether the rule replaced the old label. unknown: for a query or document
-    that the data set does not have, which are ignored; `examples` has up to five.
+    that the data set does not have, which are ignored; `examples` has up to five. unranked: for
+    a document that was added without a text, because the data set did not have it.
     """
 
     dataset: Dataset
@@ -164,21 +165,28 @@ class Merged:
     kept: int
     unknown: int
     examples: tuple[tuple[str, str], ...]
+    unranked: int = 0
 
 
-def merge_labels(dataset: Dataset, qrels: pd.DataFrame, *, conflict: Conflict = "new") -> Merged:
+def merge_labels(
+    dataset: Dataset, qrels: pd.DataFrame, *, conflict: Conflict = "new", unranked: bool = False
+) -> Merged:
     """Return a new data set, with another id, that has the labels of both; `dataset` is unchanged.
 
     qrels: query_id, doc_id, label (empty labels are ignored), from `readers.read` or from
         `to_label` with labels filled in. Ids that an export defused are restored.
+    unranked: whether labels for documents that the data set does not have count, as for results of
+        a search engine that did not return them.
 
     Raises DataError if `qrels` lacks a column, has different labels for a pair, has a label that is
     not a finite number, or if none of its labels matches the data set.
     """
     new = _checked(qrels)
+    documents, given = dataset.documents, new["doc_id"]
     new["query_id"] = as_in(new["query_id"], set(dataset.queries["query_id"]))
-    new["doc_id"] = as_in(new["doc_id"], set(dataset.documents["doc_id"]))
+    new["doc_id"] = as_in(given, set(documents["doc_id"]))
     lost = new["query_id"].isna() | new["doc_id"].isna()
+    missed = new["query_id"].notna() & new["doc_id"].isna()
     examples = _checked(qrels)[lost.to_numpy()].head(5)
     if lost.all() and len(new):
         raise DataError(
@@ -190,6 +198,12 @@ def merge_labels(dataset: Dataset, qrels: pd.DataFrame, *, conflict: Conflict = 
             query=str(examples["query_id"].iloc[0]),
             doc=str(examples["doc_id"].iloc[0]),
         )
+    if unranked:
+        new["doc_id"] = new["doc_id"].where(~missed, as_in(given, {*documents["doc_id"], *given}))
+        lost &= ~missed
+        examples = _checked(qrels)[lost.to_numpy()].head(5)
+        added = new.loc[missed, ["doc_id"]].drop_duplicates().assign(title="", text=None)
+        documents = pd.concat([documents, added.astype({"text": "str"})], ignore_index=True)
     new = new[~lost].drop_duplicates(ignore_index=True)
     _refuse_two_labels(new)
     old = dataset.qrels
@@ -205,7 +219,7 @@ def merge_labels(dataset: Dataset, qrels: pd.DataFrame, *, conflict: Conflict = 
         dataset=Dataset(
             dataset.name,
             dataset.queries,
-            dataset.documents,
+            documents,
             merged,
             dataset.candidates,
             first_stage=dataset.first_stage,
@@ -217,6 +231,7 @@ def merge_labels(dataset: Dataset, qrels: pd.DataFrame, *, conflict: Conflict = 
         kept=int((differ & ~changed).sum()),
         unknown=int(lost.sum()),
         examples=tuple(zip(examples["query_id"], examples["doc_id"], strict=True)),
+        unranked=int(missed.sum()) if unranked else 0,
     )
 
 

@@ -87,6 +87,9 @@ CASES = {
     "ids that the set lacks": lambda: merged(
         [("p", "u", 1.0), ("p", "nowhere", 1.0), ("nobody", "u", 1.0)]
     ),
+    "ids that the set lacks, of a search engine": lambda: merged(
+        [("p", "u", 1.0), ("p", "nowhere", 1.0), ("nobody", "u", 1.0)], unranked=True
+    ),
     "no id that the set has": lambda: merged([("x", "y", 1.0)]),
     "two labels of a pair": lambda: merged([("p", "u", 1.0), ("p", "u", 2.0)]),
     "a word": lambda: merged([("p", "u", "maybe")]),

@@ -1,5 +1,6 @@
 """The form *Start from a search URL* of the page Data: a new data set without labels."""
 
+import json
 import time
 
 import pytest
@@ -11,6 +12,7 @@ from rankdash.core.readers.queries import queries_of
 from rankdash.core.rerankers.remote.connection import Policy
 from rankdash.core.search.endpoint import Endpoint
 from rankdash.features.data import page_fetch
+from rankdash.kit.widgets.labels import corrections
 from tests.rerankers.loopback import SEARCH
 from tests.ui.page_text import page_text
 from tests.ui.sessions import button, part, press, said
@@ -88,6 +90,24 @@ def test_failed_queries_are_sent_again_or_left_out_and_answered_ones_are_not(wor
     assert '"fetch_failed"' in workspace.check_report(row.id)
     # The request and the queries are still in the form.
     assert "data.fetching" not in app.session_state
+
+
+def test_labels_of_documents_that_the_engine_did_not_return_count(workspace, engine):
+    engine.fault_of = lambda body: {"status": 400} if "money" in str(body) else {}
+    app = ended(press(fill(opened(), engine), "Fetch 3 queries"))
+    press(app, "Continue without 1 failed query")
+    [row] = workspace.datasets()
+    app = part(corrections.draw_new_labels, row.id)
+    labels = b"q1 0 d1 1\nq1 0 missed 1\nq2 0 lost 2\nother 0 d1 1\n"
+    app.file_uploader[0].set_value([("labels.qrels", labels, "text/plain")]).run()
+    app = press(app, "Add these labels")
+    assert "2 labels are of documents that no ranking contains; they count as not" in said(app)
+    assert "1 not used" in said(app)
+    [_before, after] = workspace.datasets()
+    data = workspace.dataset(after.id)
+    assert len(data.qrels) == 3 and {"missed", "lost"} <= data.textless
+    codes = {each["code"] for each in json.loads(workspace.check_report(after.id))["findings"]}
+    assert {"fetched", "fetch_failed"} <= codes and "ties" not in codes
 
 
 def test_a_refused_fetch_can_be_changed(workspace, engine):

@@ -103,6 +103,11 @@ class CheckReport:
     findings: tuple[Finding, ...]
 
     @property
+    def of_fetch(self) -> tuple[Finding, ...]:
+        """The findings of the fetch from a search engine, if it made the data set."""
+        return tuple(each for each in self.findings if each.code in ("fetched", "fetch_failed"))
+
+    @property
     def judged_at_10(self) -> float | None:
         """judged@10 of the first stage."""
         return self.rankings[0].judged_at_10
@@ -215,10 +220,13 @@ def check(
         for name, ranking in systems.items()
     )
     noticed += sparse_labels(labels, [(each.name, each.judged_at_10) for each in checks])
+    fetched = any(each.code == "fetched" for each in noticed)
     made_name = "" if dataset.first_stage == "given" else FIRST_STAGE
     noticed += [
         finding
         for ranking_check in checks
+        # The order of equal scores is the engine's.
+        if not (fetched and ranking_check.name == FIRST_STAGE)
         for finding in ties(ranking_check, made=ranking_check.name == made_name)
     ]
     candidates = dataset.candidates

@@ -296,11 +296,16 @@ def draw_new_labels(dataset_id: str) -> None:
         if take_answers(dataset_id, source):
             st.rerun()
         parsed = read([source])
-        merged = merge_labels(stored.dataset(dataset_id), parsed.qrels, conflict=conflict)
+        report = stored.check_report(dataset_id)
+        merged = merge_labels(
+            stored.dataset(dataset_id),
+            parsed.qrels,
+            conflict=conflict,
+            unranked=report is not None and bool(report.of_fetch),
+        )
     except RankdashError as error:
         dialogs.show_error(error_text(error))
         return
-    report = stored.check_report(dataset_id)
     worst = None if report is None else report.reversed_at
     # The note on reversed labels stays with the data set.
     noticed = [] if worst is None else [reversed_note(worst)]
@@ -378,6 +383,14 @@ def _summary(merged: Merged) -> str:
                 merged.unknown,
             )
         )
+    if merged.unranked:
+        parts.append(
+            ngettext(
+                "{n} label is of a document that no ranking contains; it counts as not retrieved",
+                "{n} labels are of documents that no ranking contains; they count as not retrieved",
+                merged.unranked,
+            )
+        )
     return enumerated(parts)
 
 
@@ -399,6 +412,8 @@ def keep_beside(
         an existing one is not renamed. corrected: converts a corrected label.
     """
     runs = [(row, workspace().run(row.id)) for row in stored.rows(old).values()]
+    before = stored.check_report(old)
+    noticed = [*noticed, *(() if before is None else before.of_fetch)]
     report = check(made, noticed, {run.name: run.ranking for _row, run in runs})
     existing = {row.id: row.name for row in workspace().datasets()}
     new = workspace().save_dataset(made, source="upload", report_json=report.to_json())
