@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from rankdash.core.data.measured import Measured
-from rankdash.core.data.ranking import Run
+from rankdash.core.data.ranking import RETRIEVAL, Run
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study import leaderboard as board_of
 from rankdash.core.study.leaderboard import best_challenger, standings, usual_axis
@@ -102,6 +102,10 @@ def cases() -> dict[str, Study]:
             run("busy", 1, ms=30.0, measured=BUSY), run("other", 2, ms=20.0, measured=BUSY)
         ),
         "fused of one that ran on a busy machine": fused(),
+        "the latency of a fetch is of the whole search": study(
+            run("engine", 1, ms=500.0, reranker=RETRIEVAL), run("reranker", 2, ms=20.0)
+        ),
+        "only a fetch was timed": study(run("engine", 1, ms=500.0, reranker=RETRIEVAL)),
     }  # fmt: skip
 
 

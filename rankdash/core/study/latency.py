@@ -20,7 +20,7 @@ import pandas as pd
 from rankdash.core.base.rules import LEVEL, SEED, StatisticsSettings
 from rankdash.core.data.arrays import Floats
 from rankdash.core.data.measured import FEWEST_TIMED, meets
-from rankdash.core.data.ranking import Reading, Run
+from rankdash.core.data.ranking import RETRIEVAL, Reading, Run
 from rankdash.core.runs.combining import part_ids
 from rankdash.core.statistics.inference import intervals
 from rankdash.core.study.cache import Key, part
@@ -401,6 +401,17 @@ def _times(study: Study, timed: Key) -> Times | None:
         documents=(int(pairs.min()), int(pairs.max())) if len(pairs) else (0, 0),
         repeats_deviation=repeats_deviation(run),
     )
+
+
+def of_whole_search(study: Study, system: str) -> bool:
+    """Return whether a system was timed in whole searches: a retrieval, or a fusion with one. This
+    latency is not added to the latency of the first stage.
+    """
+    run = study.run(system)
+    if run is None:
+        return False
+    parts = [each for each in _parts(study, system) if each in study.systems]
+    return run.reranker == RETRIEVAL or any(of_whole_search(study, each) for each in parts)
 
 
 def busy(study: Study, system: str) -> bool:

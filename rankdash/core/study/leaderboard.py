@@ -33,7 +33,8 @@ class Standing:
         failed: the number of failed queries; the mean excludes them.
     delta, delta_low, delta_high, helped, hurt: the change against the baseline over the queries
         with a value for both; NaN and 0 for the baseline.
-    p95: milliseconds added to a search; 0 for the first stage, None if not measured.
+    p95: milliseconds added to a search; 0 for the first stage, None if not measured, or measured
+        for whole searches.
     cost: of 1,000 searches; None for the first stage, which costs nothing for reranking.
     per_thousand: the same amount in the currency of the study; 0 for the first stage, None if
         unknown, or if the user did not set the price and does not use example values.
@@ -75,7 +76,10 @@ def standings(study: Study) -> tuple[Standing, ...]:
     rows = [_standing(study, system) for system in study.chosen]
     means = [math.nan if row.kind in _INCOMPARABLE else row.mean for row in rows]
     fronts = {axis: _front([row.takes(axis) for row in rows], means) for axis in AXES}
-    ends = [latency.least(study, row.system) if row.busy else (row.p95, row.p95) for row in rows]
+    ends = [
+        latency.least(study, row.system) if row.busy and row.p95 is not None else (row.p95, row.p95)
+        for row in rows
+    ]
     rows = [
         _settled(
             replace(row, pareto={axis: front[at] for axis, front in fronts.items()}),
@@ -175,7 +179,9 @@ def _standing(study: Study, system: str) -> Standing:
     mean, low, high = study.mean(system)
     baseline, first = system == study.baseline, system == FIRST_STAGE
     change = [math.nan if baseline else float(row[f"delta{end}"]) for end in ("", "_low", "_high")]
-    measured, cost = latency.summary(study, system), bill(study, system)
+    whole = latency.of_whole_search(study, system)
+    measured = None if whole else latency.summary(study, system)
+    cost = bill(study, system)
     unset = cost is None or (cost.example and not (study.money or Money()).example)
     return Standing(
         system=system,

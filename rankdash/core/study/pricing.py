@@ -58,13 +58,15 @@ without an exchange rate. parts: a fused run with missing parts, or parts of unk
 class Waiting:
     """Latency and throughput of a run. p50, p95: in ms; None if not measured, p95 also with too few
     timed queries. levels: the measured throughput. timed: the number of timed queries. busy:
-    whether the machine was busy."""
+    whether the machine was busy. whole: whether only latencies of whole searches were measured,
+    which p50 and p95 exclude."""
 
     p50: float | None
     p95: float | None
     levels: tuple[Level, ...] = ()
     timed: int = 0
     busy: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -368,4 +370,6 @@ def waiting(study: Study, system: str) -> Waiting:
     busy, summary = latency.busy(study, system), latencies.summary
     if not summary.n:
         return Waiting(None, None, levels, busy=busy)
+    if latency.of_whole_search(study, system):
+        return Waiting(None, None, levels, summary.n, busy, whole=True)
     return Waiting(summary.p50, summary.p95, levels, summary.n, busy)

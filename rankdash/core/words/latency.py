@@ -79,8 +79,11 @@ def busy_notes(study: Study) -> list[str]:
     return sentences
 
 
-def without_p95(timed: int) -> str:
-    """Return why p95 is not shown for `timed` timed queries."""
+def without_p95(timed: int, whole: bool = False) -> str:
+    """Return why p95 is not shown for `timed` timed queries. whole: whether the latencies are of
+    whole searches."""
+    if timed and whole:
+        return _("of the whole search, not added to the first stage")
     if not timed:
         return _("not measured")
     return ngettext(

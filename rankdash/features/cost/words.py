@@ -30,13 +30,13 @@ def cautions(choice: Choice, target_ms: float, *, latency: bool = True) -> list[
     if choice.demonstrated:
         remarks = (_("example values"), *remarks)
     sentences = [each for each in remarks if each]
-    p95 = choice.waiting.p95
+    waited, p95 = choice.waiting, choice.waiting.p95
     if not latency:
         return sentences
     if choice.waiting.busy and p95 is not None and _("machine was busy") not in sentences:
         sentences.append(_("machine was busy"))
     if choice.system and p95 is None:
-        sentences.append(_("latency: {reason}", reason=without_p95(choice.waiting.timed)))
+        sentences.append(_("latency: {reason}", reason=without_p95(waited.timed, waited.whole)))
     elif p95 is not None and not meets(p95, target_ms):
         sentences.append(
             _(
@@ -146,7 +146,7 @@ def _p95(study: Study, choice: Choice, target_ms: float) -> str:
     if system is None:
         return ""
     if p95 is None:
-        return without_p95(choice.waiting.timed)
+        return without_p95(choice.waiting.timed, choice.waiting.whole)
     # The baseline adds no latency, even if it is a reranker.
     beside = added(study.run(system)) if p95 else ""
     if not meets(p95, target_ms):

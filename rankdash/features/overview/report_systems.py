@@ -236,6 +236,10 @@ def _p95(study: Study, row: Standing) -> Cell:
         below = " · ".join(each for each in beside if each)
         return Cell(milliseconds(row.p95), below, order=row.p95)
     if timed := _timed(study, row):
+        if latency.of_whole_search(study, row.system):
+            summary = latency.summary(study, row.system)
+            time = milliseconds(None if summary is None else summary.p95)
+            return Cell(DASH, _("whole search: {ms}", ms=time), without_p95(timed, whole=True))
         return Cell(DASH, _("too few timed"), without_p95(timed))
     return Cell(DASH, _("not measured"))
 
@@ -449,7 +453,8 @@ def _absence(study: Study, row: Standing, axis: Axis) -> str:
     if row.takes(axis) is not None:
         return chip(row.kind)
     if axis == "p95":
-        return _("latency: {reason}", reason=without_p95(_timed(study, row)))
+        whole = latency.of_whole_search(study, row.system)
+        return _("latency: {reason}", reason=without_p95(_timed(study, row), whole))
     return "" if row.cost is None else prices.lack(row.cost) or _("not set")
 
 

@@ -276,16 +276,16 @@ def _open(study: Study, challenger: str) -> bool:
 
 def _of_a_gain(assessment: Decision) -> Step:
     """Return the next step after a proven gain, by the first thing that a decision lacks."""
-    net, p95 = assessment.choice.outcome.net_per_month.value, assessment.choice.waiting.p95
+    net, waited = assessment.choice.outcome.net_per_month.value, assessment.choice.waiting
     if assessment.priced and net is not None and net <= 0:
         return "loss"
     if _made_here(assessment):
         return "baseline"
-    if p95 is None:
+    if waited.p95 is None and not waited.whole:
         return "latency"
-    if not meets(p95, assessment.target_ms):
+    if waited.p95 is not None and not meets(waited.p95, assessment.target_ms):
         # An idle machine may meet the target.
-        return "latency" if assessment.choice.waiting.busy else "faster"
+        return "latency" if waited.busy else "faster"
     return "trial" if assessment.priced else "price"
 
 

@@ -49,7 +49,15 @@ def risks(study: Study, decision: Decision, fit: Callable[[str], str] = str) -> 
     if unproven and decision.kind in GAINS:
         sentences.append(_("No gain is proven in: {groups}.", groups=kinds(study, unproven, fit)))
     p95, target = decision.choice.waiting.p95, decision.target_ms
-    if p95 is None and (timed := decision.choice.waiting.timed):
+    if decision.choice.waiting.whole:
+        sentences.append(
+            _(
+                "The latency of {name} is of the whole search, and the latency of the first stage "
+                "is unknown. It is unknown how much {name} adds.",
+                name=name,
+            )
+        )
+    elif p95 is None and (timed := decision.choice.waiting.timed):
         sentences.append(
             ngettext(
                 "Latency was measured for {n} query, and p95 needs {fewest}. It is unknown "
