@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -29,7 +29,7 @@ RATES = (0.5, 1.0, 2.0, 3.0)
 """The values of l, with equal weights: how large a drop is, in standard deviations of a night."""
 
 REMEMBERED = 60
-"""The number of previous nights that estimate the noise."""
+"""The number of previous nights, and of their steps, that estimate the noise."""
 
 # Of alpha, for the churn of the pinned runs; the rest is for the nights.
 _PINNED_SHARE = 0.5
@@ -135,14 +135,26 @@ def _step(difference: Floats) -> float | None:
     return together if together > 4 * apart else apart
 
 
+def without_alarms(nights: Sequence[Night], alarmed: Sequence[bool]) -> list[Night]:
+    """Return the nights without the steps to and from a night with an alarm in force.
+
+    Such a step is a defect or its repair: as noise, it would hide the same defect later. Until the
+    first alarm of a series no step is removed, so the chance of a false alarm does not change.
+    """
+    pairs = zip(nights, alarmed, (False, *alarmed), strict=False)
+    return [
+        replace(night, step=None) if alarm or before else night for night, alarm, before in pairs
+    ]
+
+
 def noise(before: Sequence[Night], night: Night) -> Noise:
     """Return the noise of a night, from the nights before and the churn of this one.
 
     Its step would hide a drop, so that it counts only while fewer than two steps are known.
     """
-    recent = before[-REMEMBERED:]
-    churns = [each.churn for each in (*recent, night) if each.churn is not None]
-    steps = [each.step for each in recent if each.step is not None]
+    recent = (*before[-REMEMBERED:], night)
+    churns = [each.churn for each in recent if each.churn is not None]
+    steps = [each.step for each in before if each.step is not None][-REMEMBERED:]
     if len(steps) < _FEW_STEPS and night.step is not None:
         steps.append(night.step)
     if len(steps) >= _FEW_STEPS:

@@ -18,7 +18,15 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import evaluate, judge
 from rankdash.core.search.fetching import churn
 from rankdash.core.statistics.inference import intervals
-from rankdash.core.statistics.nights import NightRule, added, compared, margin, noise, total
+from rankdash.core.statistics.nights import (
+    NightRule,
+    added,
+    compared,
+    margin,
+    noise,
+    total,
+    without_alarms,
+)
 from rankdash.features.nightly.state import MetricNight, Nights
 
 TOP = 10
@@ -86,7 +94,7 @@ def p95(latencies: Iterable[pd.Series]) -> float | None:
 
 def references(nights: Nights, reference: str, per_year: int) -> int:
     """Return the number of pinned runs in the last year, with the one of tonight."""
-    used = [each.reference for each in nights.lines[-per_year:]] + [reference]
+    used = [each.reference for each in nights.lines[-per_year:] if each.reference] + [reference]
     return 1 + sum(one != other for one, other in pairwise(used))
 
 
@@ -119,8 +127,12 @@ def decided(
             remedy="Check that queries and documents have the ids of the labels.",
             spec=spec,
         )
-    known = [each.metrics[spec].night for each in nights.lines if spec in each.metrics]
-    spread = noise(known, night)
+    known = [each.metrics[spec] for each in nights.lines if spec in each.metrics]
+    *earlier, usable = without_alarms(
+        [*(each.night for each in known), night],
+        [*(each.alarm is not None for each in known), False],
+    )
+    spread = noise(earlier, usable)
     count = references(nights, reference, rule.per_year)
     both = ~np.isnan(tonight.by_spec[spec]).all(axis=0) & ~np.isnan(pinned.by_spec[spec]).all(
         axis=0

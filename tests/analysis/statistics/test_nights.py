@@ -14,6 +14,7 @@ from rankdash.core.statistics.nights import (
     compared,
     margin,
     noise,
+    without_alarms,
 )
 from tests.benchmarks import nightly as simulated
 from tests.sets import SAMPLE
@@ -76,6 +77,19 @@ def test_the_noise_is_that_of_churn_and_of_earlier_steps_without_the_largest():
     quiet = Night(QUERIES, 0.0, churn=8e-6, step=4e-6, fetches=2, pinned=1)
     assert noise([quiet, night, quiet], night) == Noise(0.002, pytest.approx(math.sqrt(8e-6)))
     assert noise([], Night(QUERIES, 0.0)).night == pytest.approx(0.25 / QUERIES)
+
+
+def test_steps_to_and_from_an_alarm_are_no_noise():
+    steps = [1e-6, 4e-2, 4e-2, 1e-6, 4e-2]
+    nights = [Night(QUERIES, 0.0, step=step) for step in steps]
+    alarmed = [False, True, False, False, False]
+    usable = without_alarms(nights, alarmed)
+    assert [each.step for each in usable] == [1e-6, None, None, 1e-6, 4e-2]
+    night = Night(QUERIES, 0.0)
+    assert noise(usable[:4], night).night < 0.002 < 0.1 < noise(nights[:4], night).night
+    # A long alarm does not remove the older steps.
+    long = without_alarms([nights[0]] * 3 + [nights[1]] * 90, [False] * 3 + [True] * 90)
+    assert noise(long, night).pinned == pytest.approx(1e-3)
 
 
 def series(pool, change, count, **settings):
