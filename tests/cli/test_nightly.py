@@ -98,6 +98,14 @@ def test_an_alarm_ends_when_the_drop_is_gone(nights):
     assert sum(nights.lines[-1]["metrics"]["ndcg@10"]["evidence"]) < 4
 
 
+@pytest.mark.parametrize("days", ["++-++--", "++++++++++-++--", "++-++++-+"])
+@pytest.mark.parametrize("pinned", ["main.trec", []], ids=["a file", "the first night"])
+def test_the_same_defect_after_its_repair_raises_an_alarm_at_once(tmp_path, run, days, pinned):
+    nights = Nights(tmp_path / "here", run, pinned=pinned)
+    codes = [nights.night(DOCS if day == "+" else worse(DOCS)).code for day in days]
+    assert codes == [int(day == "-") for day in days]
+
+
 def test_each_year_starts_without_evidence(tmp_path, run):
     nights = Nights(tmp_path / "here", run, nights_per_year=3)
     for _ in range(6):
@@ -123,6 +131,33 @@ def test_without_a_pinned_run_the_first_night_is_pinned(tmp_path, run):
     assert "night 4 (2026-11-04) against night 1" in nights.night(worse(DOCS)).out
     stored = sorted(each.name for each in (nights.folder / "nights").iterdir())
     assert stored == ["00001-1", "00004-1"]
+
+
+def test_a_night_with_many_failed_queries_is_not_pinned(tmp_path, run):
+    nights = Nights(tmp_path / "here", run, pinned=[], timings="times.json")
+    rows = [{"query_id": q, "state": "failed", "latency_ms": 50.0} for q in QUERIES[:3]]
+    (nights.folder / "times.json").write_text(json.dumps(rows))
+    first = nights.night({query: DOCS[query] for query in QUERIES[3:]}, "--format", "text")
+    assert first.code == 1
+    assert first.out.startswith("Failed: failed queries, at most 2, night 1 (2026-11-01).\n")
+    assert "no drop beyond 0.01: no run is pinned yet, so nothing was compared." in first.out
+    assert "3 of 40 queries failed, so a later night is the pinned run." in first.out
+    rows = [{"query_id": q, "state": "done", "latency_ms": 50.0} for q in QUERIES]
+    (nights.folder / "times.json").write_text(json.dumps(rows))
+    assert nights.night().out.startswith("Night 2 (2026-11-02) is the pinned run of later nights.")
+    assert nights.night().out.startswith("No alarm: night 3 (2026-11-03) against night 2.")
+    assert [each["reference"] for each in nights.lines] == ["", "night 2", "night 2"]
+    assert nights.lines[2]["metrics"]["ndcg@10"]["margin"] == 0.01
+
+
+def test_a_date_before_the_last_night_is_refused(nights):
+    nights.night()
+    nights.night()
+    refused = nights.command("nightly", nights.config, "--date", "2026-11-01")
+    assert refused.code == 2
+    assert "The date 2026-11-01 is before 2026-11-02, the date of night 2" in refused.err
+    assert len(nights.lines) == 2
+    assert nights.command("nightly", nights.config, "--date", "2026-11-02").code == 0
 
 
 def test_two_fetches_measure_the_churn(tmp_path, run):

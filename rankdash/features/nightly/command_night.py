@@ -30,14 +30,13 @@ _EACH = 50
 
 @dataclass(frozen=True, eq=False)
 class Tonight:
-    """The outcome of a night. pinned, values: the values of the pinned run and of tonight; pinned
-    is None for the first night if no run is pinned."""
+    """The outcome of a night. name: of the pinned run. pinned, values: the values of the pinned run
+    and of tonight; pinned is None if no run was pinned before."""
 
     line: Line
     name: str
     pinned: Values | None
     values: Values
-    accepted: bool
 
 
 class Night:
@@ -99,11 +98,23 @@ class Night:
         return line
 
     def run(self) -> Tonight:
-        """Fetch, compare with the pinned run, and store the night."""
+        """Fetch, compare with the pinned run, and store the night. Raises DataError if the date is
+        before the last night, or if the data set has no labels."""
+        last_line = self._nights.last
+        if last_line is not None and self._date < last_line.date:
+            raise DataError(
+                "The date {date} is before {last}, the date of night {night}, which is the last in "
+                "the state file.",
+                remedy="Set --date to {last} or later, or set state to another file.",
+                file=str(self._config.state),
+                date=self._date,
+                last=last_line.date,
+                night=last_line.night,
+            )
         if not len(self._labelled.qrels):
             raise DataError("The data set has no labels.", remedy="Add labels, or another file.")
         runs = self._runs()
-        night = 1 if self._nights.last is None else self._nights.last.night + 1
+        night = 1 if last_line is None else last_line.night + 1
         configured, pinned_runs = self._configured()
         reference, name, before = self._reference(configured, pinned_runs)
         tonight = [Fetch(each.ranking, tuple(each.excluded)) for each in runs]
@@ -111,8 +122,11 @@ class Night:
         values = Values.of(self._labelled, tonight, specs)
         pinned = None if before is None else Values.of(self._labelled, before, specs)
         failed = max(len(each.failed) for each in tonight)
+        usable = failed <= self._config.max_failed * len(runs[0].queries)
+        if pinned is None and usable:
+            reference = name = f"night {night}"
         metrics = {}
-        if pinned is not None and failed <= self._config.max_failed * len(runs[0].queries):
+        if pinned is not None and usable:
             last = self._last()
             metrics = {
                 spec: decided(
@@ -141,7 +155,7 @@ class Night:
         if self._workspace is not None:
             self._workspace.save_run(runs[0])
         self._state.add(line, [each.ranking for each in tonight], self._nights)
-        return Tonight(line, name, pinned, values, reference.startswith("night"))
+        return Tonight(line, name, pinned, values)
 
     def note(self, line: Line, text: str) -> None:
         """Store a note on the night's run in the workspace, if there is one."""
@@ -245,8 +259,8 @@ class Night:
     def _reference(
         self, configured: str, pinned: Sequence[Run]
     ) -> tuple[str, str, list[Fetch] | None]:
-        """Return what identifies the runs to compare with, their name, and their fetches; None for
-        the first night if no run is pinned.
+        """Return what identifies the runs to compare with, their name, and their fetches; "", ""
+        and None if no run is pinned yet.
 
         An accepted night applies until the configuration names another pinned run.
         """
@@ -256,18 +270,12 @@ class Night:
         if accepted is not None and configured == (
             accepted.run_id if in_workspace else accepted.configured
         ):
-            return _night(accepted), f"accepted night {accepted.night}", self._stored(accepted)
+            return accepted.name, f"accepted {accepted.name}", self._stored(accepted)
         if configured:
             fetches = [Fetch(each.ranking, tuple(each.excluded)) for each in pinned]
             return configured, " and ".join(each.name for each in pinned), fetches
-        if not self._nights.lines:
-            return "night 1", "night 1", None
-        first = self._nights.lines[0]
-        return _night(first), _night(first), self._stored(first)
-
-
-def _night(line: Line) -> str:
-    return f"night {line.night}"
+        first = self._nights.first
+        return ("", "", None) if first is None else (first.name, first.name, self._stored(first))
 
 
 def _now() -> str:

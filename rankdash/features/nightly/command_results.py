@@ -28,7 +28,7 @@ def formats(config: Config, tonight: Tonight) -> Formats:
     checks = Checks(
         "nightly",
         headline(config, tonight),
-        f"night {tonight.line.night} against {tonight.name}",
+        f"{tonight.line.name} against {tonight.name or 'no pinned run'}",
         _HEAD,
         _checks(config, tonight),
         list(_notes(config, tonight)),
@@ -49,7 +49,9 @@ def passed(config: Config, tonight: Tonight) -> bool:
 def headline(config: Config, tonight: Tonight) -> str:
     """Return the result in one line."""
     line = tonight.line
-    night = f"night {line.night} ({line.date}) against {tonight.name}"
+    night = f"{line.name} ({line.date})"
+    if tonight.pinned is not None:
+        night += f" against {tonight.name}"
     fallen = [spec for spec, each in line.metrics.items() if each.alarm is not None]
     if fallen:
         listed = ", ".join(
@@ -61,7 +63,7 @@ def headline(config: Config, tonight: Tonight) -> str:
     if failed:
         return f"Failed: {', '.join(failed)}, {night}."
     if tonight.pinned is None:
-        return f"Night 1 ({line.date}) is the pinned run of later nights."
+        return f"Night {line.night} ({line.date}) is the pinned run of later nights."
     return f"No alarm: {night}."
 
 
@@ -72,7 +74,8 @@ def _checks(config: Config, tonight: Tonight) -> list[Check]:
     title = f"failed queries, at most {most}"
     cells = (number(line.failed, 0), number(most, 0), "–", "–", number(line.queries, 0))
     if line.failed > most:
-        message = f"{line.failed} of {query_count(line.queries)} failed, so nothing was compared."
+        result = "nothing was compared" if tonight.pinned else "a later night is the pinned run"
+        message = f"{line.failed} of {query_count(line.queries)} failed, so {result}."
         checks.append(Check(title, "FAIL", cells, "failed", message))
     else:
         checks.append(Check(title, "pass", cells))
@@ -86,8 +89,10 @@ def _drop(config: Config, tonight: Tonight, spec: str) -> Check:
     metric = tonight.line.metrics.get(spec)
     if metric is None:
         message = "Too many queries failed, so tonight was not compared."
-        if tonight.pinned is None:
+        if tonight.pinned is None and tonight.line.reference:
             message = "Tonight is the pinned run of later nights."
+        elif tonight.pinned is None:
+            message = "No run is pinned yet, so nothing was compared."
         return Check(title, "skip", ("–",) * 5, "skipped", message)
     night = metric.night
     cells = (

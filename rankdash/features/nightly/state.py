@@ -58,7 +58,8 @@ class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     night: its number, from 1. date: ISO 8601, of the day. made: the time of the line, in UTC.
     configured: identifies the pinned run in the configuration; "" for none. reference: identifies
-        the runs that the night is compared with; "" for the first night if none is configured.
+        the runs that the night is compared with, which is the night itself if it is pinned; "" if
+        too many queries failed before a night was pinned.
     run_id: of the run in the workspace; "" for none. queries: of a fetch.
     churn, unlabelled, unlabelled_pinned: shares of the first ten documents; None if not known.
     p95_ms: None if not known. metrics: by spec; empty if too many queries failed, or if there is
@@ -78,6 +79,10 @@ class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unlabelled_pinned: float | None
     p95_ms: float | None
     metrics: dict[str, MetricNight]
+
+    @property
+    def name(self) -> str:
+        return f"night {self.night}"
 
     @property
     def failed(self) -> int:
@@ -102,6 +107,12 @@ class Nights:
     @property
     def last(self) -> Line | None:
         return self.lines[-1] if self.lines else None
+
+    @property
+    def first(self) -> Line | None:
+        """The night that is pinned if no run is configured; None before it."""
+        pinned = (each for each in self.lines if each.reference == each.name)
+        return next(pinned, None)
 
 
 class State:
@@ -148,9 +159,7 @@ class State:
             folder.mkdir(parents=True, exist_ok=True)
             write_ranking(folder, _RANKING, ranking)
         self._append(line)
-        # Without a configured run, the first night is the pinned run.
-        first = [each for each in nights.lines[:1] if not each.configured]
-        needed = filter(None, (line, nights.accepted, *first))
+        needed = filter(None, (line, nights.accepted, nights.first))
         folders = {each.folder for night in needed for each in night.fetches}
         for stored in self.folder.iterdir():
             if stored.suffix == _JOURNAL:
