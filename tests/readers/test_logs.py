@@ -109,7 +109,7 @@ def test_a_missing_file_is_refused(tmp_path):
 
 
 def test_pieces_end_anywhere(written, monkeypatch):
-    monkeypatch.setattr("rankdash.core.readers.logs._PIECE", 5)
+    monkeypatch.setattr("rankdash.core.readers.logs.PIECE_BYTES", 5)
     _log, totals = counted(written(LINES))
     assert totals == EXPECTED
     assert np.isclose(sum(totals.values()), len(QUERIES))

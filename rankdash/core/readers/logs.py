@@ -29,7 +29,7 @@ _COUNTS = frozenset(
         *("频次", "次数", "搜索次数", "查询次数", "搜索量"),
     )
 )
-_HEAD, _PIECE = 1 << 18, 1 << 24
+_HEAD, PIECE_BYTES = 1 << 18, 1 << 24
 _LONGEST_LINE = 1 << 20
 
 
@@ -106,7 +106,7 @@ class Log:
         rest = ""
         with self._opened() as stream:
             stream.read(self._start.mark)
-            while piece := stream.read(_PIECE):
+            while piece := stream.read(PIECE_BYTES):
                 *lines, rest = (rest + decoder.decode(piece)).split("\n")
                 if len(rest) > _LONGEST_LINE:
                     raise FormatError(
@@ -128,7 +128,7 @@ class Log:
             stream.read(self._start.mark)
             reader = pa_csv.open_csv(
                 stream,
-                pa_csv.ReadOptions(block_size=_PIECE, encoding=self._start.encoding),
+                pa_csv.ReadOptions(block_size=PIECE_BYTES, encoding=self._start.encoding),
                 pa_csv.ParseOptions(
                     delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=skip
                 ),

@@ -29,7 +29,7 @@ from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.readers.logs import Searches
 
 STRATA = ("head", "torso", "tail")
-_PARTS, _BUFFERED = 64, 1_000_000
+_PARTS, BUFFERED_ROWS = 64, 1_000_000
 _ID_DIGITS = 12
 # A stratum needs two queries for an interval.
 _FEWEST = 2
@@ -127,7 +127,7 @@ class _Counted:
             table["text"].to_numpy(zero_copy_only=False), hash_key=self._key, categorize=False
         )
         self._buffer.append(table.append_column("hash", pa.array(hashes)))
-        if self._writers or sum(map(len, self._buffer)) > _BUFFERED:
+        if self._writers or sum(map(len, self._buffer)) > BUFFERED_ROWS:
             self._flush()
 
     def _flush(self) -> None:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,12 @@ from rankdash.core.base.errors import DataError, RankdashError, UnavailableError
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import RETRIEVAL, Ranking, Run, digest
 from rankdash.core.rerankers.base import Call, call_table
-from rankdash.core.rerankers.remote.client import Client, Reply
 from rankdash.core.rerankers.remote.connection import Clock, Place, Policy
 from rankdash.core.rerankers.retrieval import embedded
 from rankdash.core.search.endpoint import SHORTEST_KEY, Endpoint, Hit, UnreadableError, key_of
+
+if TYPE_CHECKING:
+    from rankdash.core.rerankers.remote.client import Reply
 
 HOW = "search"
 """The value of the setting `how` of fetched runs."""
@@ -101,6 +103,9 @@ class _Http:
 
     def __init__(self, endpoint: Endpoint, policy: Policy, clock: Clock) -> None:
         """Open the client. Raises the errors of `Client`."""
+        # Its HTTP library is loaded when it is needed.
+        from rankdash.core.rerankers.remote.client import Client
+
         origin = endpoint.origin
         keys = {
             name: (secret.prefix, key_of(secret, origin))

@@ -112,5 +112,5 @@ def test_nothing_to_sample_is_refused():
 def test_a_log_that_does_not_fit_in_memory_gives_the_same_sample(monkeypatch):
     counts = zipf(3_000)
     one = sample_log(pieces(counts, 500), 90).table
-    monkeypatch.setattr("rankdash.core.sampling.log_sample._BUFFERED", 700)
+    monkeypatch.setattr("rankdash.core.sampling.log_sample.BUFFERED_ROWS", 700)
     assert sample_log(pieces(counts, 500), 90).table.equals(one)

@@ -52,7 +52,7 @@ _ADDRESSES = {"OPENAI_API_KEY": "OPENAI_BASE_URL"}
 
 # Other variables in the environment of a server must not be sent to a service.
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
-SEARCH_NAME = re.compile(r"SEARCH_[A-Z0-9_]+|[A-Z][A-Z0-9_]*_API_KEY")
+SEARCH_NAME = re.compile(r"\A(?:SEARCH_[A-Z0-9_]+|[A-Z][A-Z0-9_]*_API_KEY)")
 """Permitted variables of the keys of a search engine."""
 
 # Replaces the name of a variable if the service needs no key.
