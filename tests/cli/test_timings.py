@@ -1,10 +1,12 @@
 """The latencies of a run as a file, and a run with the latencies of a file. The output of `gate`
 and `report` with them is in `approved/cli`."""
 
+import json
 import math
 from dataclasses import replace
 
 import pandas as pd
+import pytest
 
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import Ranking, Run
@@ -43,3 +45,53 @@ def test_the_last_time_counts_and_an_id_may_have_the_apostrophe_of_a_spreadsheet
     assert not Timings("times.csv", table.assign(query_id="")).named
     # Times of labelled queries that the ranking lacks do not belong to another run.
     assert timed(RUN, Timings("times.csv", table[3:]), {"x"}).excluded["x"] == "skipped"
+
+
+@pytest.fixture
+def failing(tmp_path):
+    """Labels of six queries, and the rankings of two equal engines, each with another failed
+    query."""
+    ids = [f"q{n}" for n in range(6)]
+    labels = [f"{query} 0 d{n % 2} 1\n" for n, query in enumerate(ids)]
+    (tmp_path / "qrels.txt").write_text("".join(labels))
+    for name, failed in (("a", "q0"), ("b", "q1")):
+        done = [query for query in ids if query != failed]
+        rows = [f"{query} Q0 {doc} 1 {2 - n} x\n" for query in done for n, doc in enumerate(DOCS)]
+        (tmp_path / f"{name}.trec").write_text("".join(rows))
+        states = [
+            {"query_id": query, "state": "failed" if query == failed else "done", "latency_ms": 1}
+            for query in ids
+        ]
+        (tmp_path / f"{name}.timings.json").write_text(json.dumps(states))
+    return tmp_path
+
+
+DOCS = ("d0", "d1")
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_the_failures_beside_a_ranking_are_excluded(run, failing, monkeypatch, large):
+    if large:
+        monkeypatch.setattr("rankdash.core.study.large.LARGE_BYTES", 0)
+    qrels, a, b = (failing / name for name in ("qrels.txt", "a.trec", "b.trec"))
+    scored = run("evaluate", qrels, a, b, "--metrics", "mrr")
+    assert scored.err == ""
+    assert "a: 5 of 6 queries counted; 1 failed (excluded)" in scored.out
+    assert "b: 5 of 6 queries counted; 1 failed (excluded)" in scored.out
+    command = ("--qrels", qrels, "--baseline", a, "--challenger", b, "--metric", "mrr")
+    compared = run("compare", *command)
+    assert compared.err == ""
+    assert "Excluded from both rankings for b: 2 failed." in compared.out
+    # The means are over other queries than the difference.
+    assert "Over the 4 queries of the comparison, a has 0.7500 and b 0.7500." in compared.out
+    row = run("compare", *command, "--format", "json").json["comparisons"][1]
+    assert (row["delta"], row["paired"], row["missing"]) == (0, 4, 0)
+    timed = run("compare", *command, "--timings", failing / "b.timings.json")
+    assert timed.out == compared.out
+
+
+def test_the_report_of_a_folder_excludes_the_failures_in_it(run, failing):
+    out = failing / "report.html"
+    assert "lacks" not in run("report", "--data", failing, "--out", out).err
+    text = out.read_text("utf-8")
+    assert "2 queries are excluded from both rankings" in text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Unpack
@@ -84,6 +84,7 @@ def checked(
     name: str | None = None,
     retrieval: Retrieval | None = None,
     retrieved: int = RETRIEVED,
+    lost: Mapping[str, Collection[str]] | None = None,
 ) -> Loaded:
     """Create a data set with its check report (including errors) from parsed files.
 
@@ -93,6 +94,7 @@ def checked(
         files list for a query ("listed"); or the order of the rows ("rows"). None: BM25, over all
         documents if the files contain more than the listed ones.
     retrieved: the number of documents retrieved per query from all documents.
+    lost: the queries without a result, as for `check`.
 
     Raises DataError if no query has a document, or if `retrieval` is set and the files contain a
     first stage; SettingError if `retrieved` is below 1; UnavailableError if a package is missing.
@@ -111,7 +113,7 @@ def checked(
     else:
         tables = parsed.queries, parsed.documents, parsed.qrels
         dataset = Dataset(name, *tables, candidates, first_stage=kind, candidates_name=ranking)
-    report = check(dataset, (*parsed.findings, *notes), parsed.rankings)
+    report = check(dataset, (*parsed.findings, *notes), parsed.rankings, lost)
     return Loaded(dataset, parsed.rankings, report)
 
 

@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -54,14 +54,14 @@ _POOL = ""
 
 @dataclass(frozen=True)
 class LargeFiles:
-    """Files of labels and rankings (system → file), and rules for labels. lost: system → query ids
-    to drop from its ranking; their labels do not count as missing."""
+    """Files of labels and rankings (system → file), and rules for labels. lost: system → query
+    id → "failed" or "skipped", of the queries to drop from its ranking."""
 
     qrels: Path
     runs: Mapping[str, Path]
     conflict: Conflict
     worst_label: float | None
-    lost: Mapping[str, Collection[str]] = field(default_factory=dict)
+    lost: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def evaluate_large(
@@ -81,7 +81,8 @@ def evaluate_large(
         for labels, rankings in pieces.read():
             for name, ranking in rankings:
                 judged = judge(ranking, labels, conventions)
-                evaluations[name].append(evaluate(judged, measures, conventions))
+                lost = files.lost.get(name, {})
+                evaluations[name].append(evaluate(judged, measures, conventions, lost))
     return (
         {name: _joined(each, pieces.queries) for name, each in evaluations.items()},
         pieces.findings(),
@@ -150,7 +151,7 @@ def study_large(
         spec,
         others=tuple(others),
         dataset=dataset,
-        systems=systems_of(dataset, runs.values(), baseline),
+        systems=systems_of(dataset, runs.values(), baseline, files.lost.get(baseline)),
         baseline=FIRST_STAGE,
         challengers=tuple(run.id for run in runs.values()),
         conventions=conventions,
@@ -302,10 +303,12 @@ class _Pieces:
         for (name, path), content in zip(self._files.runs.items(), contents, strict=True):
             ranking = self._ranking(path.name, content)
             lost = self._files.lost.get(name, ())
+            if lost:
+                ranking = ranking.without(lost)
             if len(labels["label"]) and len(ranking):
-                due = _without(labels, lost) if lost else labels
-                self._matched[name].append(match_labels(name, ranking, due, made_ids=False))
-            yield name, ranking.without(lost) if lost else ranking
+                matched = match_labels(name, ranking, labels, made_ids=False, lost=lost)
+                self._matched[name].append(matched)
+            yield name, ranking
 
     def _ranking(self, name: str, content: Path) -> Ranking:
         if not content.stat().st_size:
@@ -332,15 +335,6 @@ class _Pieces:
                 for each in _together(_of_all(self._matched[name], path))
             ]
         return findings
-
-
-def _without(labels: Mapping[str, Any], lost: Collection[str]) -> dict[str, Any]:
-    """Return the labels without some queries."""
-    left_out = set(lost)
-    queries = labels["query_id"].objects()
-    included = np.array([query not in left_out for query in queries], dtype=bool)
-    ids = {key: labels[key].taken(included) for key in ("query_id", "doc_id")}
-    return {**ids, "label": labels["label"][included]}
 
 
 def _of_all(pieces: Sequence[Sequence[Finding]], path: Path) -> Iterator[Finding]:

@@ -184,7 +184,7 @@ class Study:
     def excluded(self, system: str) -> Mapping[str, str]:
         """Return query id → "failed" or "skipped", for queries without a result."""
         run = self.run(system)
-        return {} if run is None else run.excluded
+        return self.systems[system].lost if run is None else run.excluded
 
     def stopped(self, system: str) -> bool:
         """Return whether the run of a system was stopped by its result."""

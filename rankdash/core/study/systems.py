@@ -27,7 +27,8 @@ class System:
 
     name: the display name; entered by a user, so not markup. place: its number among all systems of
     the data set, which determines its mark and colour. load: returns its run; None for the first
-    stage, and for a system that has only a `ranking`.
+    stage, and for a system that has only a `ranking`. lost: query id → "failed" or "skipped", for a
+    system without a run.
     """
 
     id: str
@@ -35,14 +36,18 @@ class System:
     place: int = 0
     load: Callable[[], Run] | None = None
     ranking: Ranking | None = None
+    lost: Mapping[str, str] = field(default_factory=dict)
 
 
 def systems_of(
-    dataset: Dataset, runs: Iterable[Run], first_stage: str | None = None
+    dataset: Dataset,
+    runs: Iterable[Run],
+    first_stage: str | None = None,
+    lost: Mapping[str, str] | None = None,
 ) -> dict[str, System]:
     """Return id → system: the first stage, then the runs, with unique names. first_stage: its name,
-    if a file has one."""
-    systems = [System(FIRST_STAGE, first_stage or first_stage_name(dataset))]
+    if a file has one. lost: its queries without a result, as for a `System`."""
+    systems = [System(FIRST_STAGE, first_stage or first_stage_name(dataset), lost=lost or {})]
     systems += [System(run.id, run.name, load=partial(_same, run)) for run in runs]
     return numbered(systems)
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from rankdash.core.base.i18n import number
 from rankdash.core.metrics import Measure
 from rankdash.core.readers import Conflict, reversed_note
@@ -24,7 +26,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.words.columns import records
 from rankdash.core.words.judged import judged_lines, judged_sentence
 from rankdash.core.words.labelling import estimate_sentences, labelling_sentences
-from rankdash.core.words.queries import excluded_line, missing_line
+from rankdash.core.words.queries import excluded_line, missing_line, query_count
 from rankdash.features.overview.caveats import caveats
 from rankdash.kit.commands.arguments import (
     DONE,
@@ -61,8 +63,9 @@ def add(parser: Parser) -> None:
         "--timings",
         "FILE",
         "the timings of each --challenger, in the same order, as written by `rerank --timings`. "
-        "Failed queries are excluded for both systems. A run that was stopped by its result has "
-        "anytime-valid intervals",
+        "Failed queries are excluded for both systems. For every ranking without this option, "
+        "their states are read from a.timings.json or a.timings.csv beside a.trec. A run "
+        "that was stopped by its result has anytime-valid intervals",
     )
     parser.metrics("metrics, such as ndcg@10,map; may be repeated (default: ndcg@10)")
     add_judge(parser)
@@ -171,8 +174,18 @@ def _notes(study: Study, measure: Measure) -> Iterator[str]:
     comparison = study.comparison
     for system in study.challengers:
         counts = comparison.excluded(system, measure)
-        if line := excluded_line(one_line(study.name(system)), counts):
+        name = one_line(study.name(system))
+        if line := excluded_line(name, counts):
             yield f"{line}\n"
+            row = comparison.row(system, measure)
+            means = row["mean"], comparison.row(study.baseline, measure)["mean"]
+            if not np.allclose((row["after"], row["before"]), means, equal_nan=True):
+                yield (
+                    f"The column mean has all queries of each ranking. Over the "
+                    f"{query_count(int(row['paired']))} of the comparison, "
+                    f"{one_line(study.name(study.baseline))} has {number(row['before'], 4)} and "
+                    f"{name} {number(row['after'], 4)}.\n"
+                )
     for system, name in study.names.items():
         row = comparison.row(system, measure)
         if line := missing_line(one_line(name), row["missing"]):

@@ -60,7 +60,8 @@ def add(parser: Parser) -> None:
     import_late("pandas")
     parser.description = (
         "Score one or more rankings against labels. Rankings are sorted by score, and each "
-        "system has the name of its file."
+        "system has the name of its file. Failed queries, listed in a.timings.json or "
+        "a.timings.csv beside a.trec, are excluded."
     )
     parser.add_argument(
         "files",
@@ -300,6 +301,8 @@ def _count_words(rules: Conventions) -> dict[str, str]:
     zero = " (0 in the mean)" if rules.missing == "zero" else ""
     return {
         "missing": f"missing from the ranking{zero}",
+        "failed": "failed (excluded)",
+        "skipped": "not run (excluded)",
         "no_relevant": "without a relevant document",
         "tied": "with tied scores",
         "unlabelled": "ranked but without labels",

@@ -63,8 +63,8 @@ class Files:
     """The files of a comparison; paths as they were typed.
 
     data: of a data set, or else qrels: of its labels, which need a baseline. timings: one for each
-        of the first challengers, or None. retrieval, retrieved: as for `loading.checked`. judge:
-        the grades of a judge.
+        of the first challengers, or None; for others, see `Timings.beside`.
+        retrieval, retrieved: as for `loading.checked`. judge: the grades of a judge.
     """
 
     data: Sequence[str] = ()
@@ -122,6 +122,8 @@ def study_of(
     paths = names_of([*([files.baseline] if files.baseline else []), *files.challengers])
     sources = sources_at(rules.with_frequencies(files.data or [files.qrels or ""]))
     judge = _judge(files.judge, files.data or [files.qrels or ""])
+    challengers = list(paths)[len(paths) - len(files.challengers) :]
+    timings = _with_beside(paths, dict(zip(challengers, files.timings, strict=False)))
     joined = read_beside(sources, paths, start=from_labels, columns=rules.columns)
     parsed = joined.parsed(
         conflict=rules.conflict, worst_label=rules.worst_label, first_stage=files.first_stage
@@ -129,33 +131,42 @@ def study_of(
     if files.qrels is not None and not len(parsed.qrels):
         raise _no_labels(files.qrels)
     name = _called(files.qrels) if files.qrels is not None else None
+    inside = {} if from_labels else _beside_data(files.data)
+    first = next(iter(joined.rankings)) if from_labels else stem_of(parsed.candidates_name)
+    first_timings = timings.get(first) if from_labels else inside.get(first)
     if check:
         depth = RETRIEVED if files.retrieved is None else files.retrieved
-        loaded = checked(parsed, name=name, retrieval=files.retrieval, retrieved=depth)
+        lost = {each: inside[each].lost for each in parsed.rankings if each in inside}
+        if first_timings is not None:
+            lost[""] = first_timings.lost
+        loaded = checked(parsed, name=name, retrieval=files.retrieval, retrieved=depth, lost=lost)
         for error in loaded.report.errors:
             raise error.as_error()
         warn(loaded.report.warnings)
-        dataset, loaded_runs, report = loaded.dataset, loaded.runs, loaded.report
+        dataset, report = loaded.dataset, loaded.report
+        labelled = set(dataset.qrels["query_id"])
+        loaded_runs = tuple(
+            timed(run, inside[run.name], labelled) if run.name in inside else run
+            for run in loaded.runs
+        )
     else:
         warn(parsed.findings)
         candidates = next(iter(joined.rankings.values())).ranking
         tables = (parsed.queries, parsed.documents, parsed.qrels)
         dataset, loaded_runs, report = Dataset(name or parsed.name, *tables, candidates), (), None
-    first = next(iter(joined.rankings)) if from_labels else first_stage_name(dataset)
-    challengers = list(paths)[len(paths) - len(files.challengers) :]
-    timings = dict(zip(challengers, files.timings, strict=False))
+    excluded = {}
+    if first_timings is not None:
+        start = Beside(dataset.candidates, Path(first), by_text=False)
+        excluded = _run(first, start, first_timings, dataset, dataset.qrels).excluded
     runs = []
     for system, ranked in joined.rankings.items():
         if from_labels and system == first:
             continue
         run = _run(system, ranked, timings.get(system), dataset, dataset.qrels)
-        # Failed queries are excluded, not missing from the ranking.
-        labels = dataset.qrels
-        due = labels[~labels["query_id"].isin(run.excluded)] if run.excluded else dataset.labels
-        _match(system, ranked, due)
+        _match(system, ranked, dataset.labels, run.excluded)
         runs.append(run)
     if from_labels and not check:
-        _match(first, joined.rankings[first], dataset.labels)
+        _match(first, joined.rankings[first], dataset.labels, excluded)
     ids = [run.id for run in runs]
     baseline = ids.pop(0) if files.baseline and not from_labels else FIRST_STAGE
     if not files.challengers:
@@ -164,7 +175,12 @@ def study_of(
         metric,
         others=None if others is None else tuple(others),
         dataset=dataset,
-        systems=systems_of(dataset, {run.id: run for run in (*loaded_runs, *runs)}.values(), first),
+        systems=systems_of(
+            dataset,
+            {run.id: run for run in (*loaded_runs, *runs)}.values(),
+            first if from_labels else first_stage_name(dataset),
+            excluded,
+        ),
         baseline=baseline,
         challengers=tuple(ids),
         conventions=rules.conventions,
@@ -186,9 +202,11 @@ def scores_of(
 ) -> Study:
     """Return the study of labels and rankings for commands that need only ids: the systems have no
     other data, and tables of texts are read only if a part of the study uses them."""
+    paths = names_of(rankings)
+    timings = _with_beside(paths)
     joined = read_beside(
         sources_at(rules.with_frequencies([qrels])),
-        names_of(rankings),
+        paths,
         start=True,
         columns=rules.columns,
         limits=ReadLimits(rows=limit_set("rows", MOST_ROWS)),
@@ -207,9 +225,12 @@ def scores_of(
     dataset = Dataset.of_labels(_called(qrels), labels, candidates, tables)
     systems: list[System] = []
     for name, ranked in joined.rankings.items():
-        _match(name, ranked, labels)
+        lost = {}
+        if name in timings:
+            lost = _run(name, ranked, timings[name], dataset, dataset.qrels).excluded
+        _match(name, ranked, labels, lost)
         system_id = f"file {len(systems) + 1}" if systems else FIRST_STAGE
-        systems.append(System(system_id, name, ranking=ranked.ranking))
+        systems.append(System(system_id, name, ranking=ranked.ranking, lost=lost))
     study = Study.on(
         metric,
         others=tuple(others),
@@ -233,7 +254,9 @@ def large_scores_of(
         return None
     from rankdash.core.study.large import LargeFiles, evaluate_large
 
-    files = LargeFiles(Path(qrels), names_of(rankings), rules.conflict, rules.worst_label)
+    paths = names_of(rankings)
+    lost = {name: each.lost for name, each in _with_beside(paths).items()}
+    files = LargeFiles(Path(qrels), paths, rules.conflict, rules.worst_label, lost)
     outcome = evaluate_large(files, measures, rules.conventions)
     if outcome is None:
         return None
@@ -249,15 +272,15 @@ def _large_study_of(
     rankings = [*filter(None, [files.baseline]), *files.challengers]
     if files.qrels is None or files.qrels in rankings or len(rankings) < 2:
         return None
-    stopped = any(each is not None and each.stopped for each in files.timings)
+    paths = names_of(rankings)
+    timings = _with_beside(paths, dict(zip([*paths][1:], files.timings, strict=False)))
+    stopped = any(each.stopped for each in timings.values())
     if others is None or rules.columns or rules.frequencies or files.judge or stopped:
         return None
     from rankdash.core.study.large import LargeFiles, study_large
 
     give_memory_back()
-    paths = names_of(rankings)
-    timings = dict(zip([*paths][1:], files.timings, strict=False))
-    lost = {name: each.lost for name, each in timings.items() if each is not None}
+    lost = {name: each.lost for name, each in timings.items()}
 
     def run_of(name: str, ranking: Ranking, dataset: Dataset) -> Run:
         ranked = Beside(ranking, paths[name], by_text=False)
@@ -365,10 +388,12 @@ def _run(
     return run if timings is None else timed(run, timings, set(labelled["query_id"]))
 
 
-def _match(name: str, ranked: Beside, labels: Mapping[str, Any] | pd.DataFrame) -> None:
-    """Report problems of the ranking with the labels. Raises DataError if they have no query in
-    common."""
-    noticed = match_labels(name, ranked.ranking, labels, made_ids=ranked.by_text)
+def _match(
+    name: str, ranked: Beside, labels: Mapping[str, Any], lost: Collection[str] = ()
+) -> None:
+    """Report problems of the ranking with the labels. lost: queries without a result. Raises
+    DataError if they have no query in common."""
+    noticed = match_labels(name, ranked.ranking, labels, made_ids=ranked.by_text, lost=lost)
     for finding in noticed:
         if finding.code == "queries_match_nothing":
             raise finding.as_error(str(ranked.path))
@@ -406,6 +431,7 @@ def _unique_end(parts: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> st
 # The outcome and latency of each query of a run: printed, written to a file, and read from one.
 
 _COLUMNS = ["query_id", "state", "reason", "latency_ms", "pairs"]
+_BESIDE = (".timings.json", ".timings.csv")
 
 
 def write_timings(run: Run, target: Path) -> None:
@@ -460,6 +486,18 @@ class Timings:
         warn(noticed)
         return cls(file, table)
 
+    @classmethod
+    def beside(cls, ranking: Path) -> Timings | None:
+        """Return the states of the queries from the timings next to a ranking, `a.timings.json` or
+        `a.timings.csv` for `a.trec`; None without such a file. Latencies are not used. Raises
+        DataError as `read` does."""
+        for ending in _BESIDE:
+            file = ranking.with_name(stem_of(name_of(ranking)) + ending)
+            if file.is_file():
+                timings = cls.read(str(file))
+                return replace(timings, table=timings.table.assign(latency_ms=np.nan))
+        return None
+
     @property
     def named(self) -> bool:
         """True if the file has query ids."""
@@ -471,11 +509,33 @@ class Timings:
         return bool((self.table["reason"] == STOPPED).any())
 
     @property
-    def lost(self) -> frozenset[str]:
-        """The queries that failed or were skipped, as they are spelled and as a spreadsheet may
+    def lost(self) -> dict[str, str]:
+        """Query id → "failed" or "skipped", with ids as they are spelled and as a spreadsheet may
         spell them."""
-        ids = self.table.loc[self.table["state"] != "done", "query_id"].tolist()
-        return frozenset([*ids, *map(restored, ids)]) - {""}
+        table = self.table.drop_duplicates("query_id", keep="last")
+        rows = table[(table["state"] != "done") & (table["query_id"] != "")]
+        states = dict(zip(rows["query_id"], rows["state"], strict=True))
+        return {restored(query): state for query, state in states.items()} | states
+
+
+def _with_beside(
+    paths: Mapping[str, Path], given: Mapping[str, Timings | None] | None = None
+) -> dict[str, Timings]:
+    """Return system → timings: `given`, or else the file of `Timings.beside`, if it exists."""
+    found = {name: (given or {}).get(name) or Timings.beside(path) for name, path in paths.items()}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _beside_data(data: Sequence[str]) -> dict[str, Timings]:
+    """Return ranking → its timings, for the rankings in the files of a data set."""
+    found: dict[str, Timings] = {}
+    for path in map(Path, data):
+        folder = path.is_dir()
+        for ranking in [each for each in path.rglob("*") if each.is_file()] if folder else [path]:
+            timings = Timings.beside(ranking)
+            if timings is not None:
+                found[stem_of(name_of(ranking))] = timings
+    return found
 
 
 def timings_of(files: Sequence[str], challengers: Sequence[str]) -> list[Timings]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -191,23 +191,30 @@ class CheckReport:
 
 
 def check(
-    dataset: Dataset, findings: Iterable[Finding], rankings: Mapping[str, Ranking]
+    dataset: Dataset,
+    findings: Iterable[Finding],
+    rankings: Mapping[str, Ranking],
+    lost: Mapping[str, Collection[str]] | None = None,
 ) -> CheckReport:
-    """Check a data set and the rankings of its systems. findings: the findings of its readers."""
+    """Check a data set and the rankings of its systems. findings: the findings of its readers.
+    lost: ranking ("" for the first stage) → its queries without a result, which are not
+    missing."""
+    without = {name or FIRST_STAGE: queries for name, queries in (lost or {}).items()}
     labels = dataset.labels
     systems = {FIRST_STAGE: dataset.candidates, **rankings}
     noticed = list(findings)
     codes = {finding.code for finding in noticed}
     # Ids were generated from texts.
     made_ids = bool(codes & {"made_query_id", "made_doc_id"})
-    noticed += _labels(dataset, systems, made_ids=made_ids)
+    noticed += _labels(dataset, systems, without, made_ids=made_ids)
     if dataset.first_stage != "rows" and "label_direction" not in codes:
         noticed += direction(dataset.candidates, labels)
     if not dataset.only_ids and "counted_queries" not in codes:
         noticed += overlap_findings(dataset)
     queries, documents = _ids(dataset, systems)
     texts = None if dataset.only_ids else dataset.document_text()
-    noticed += [*_texts(dataset, texts), *_queries(queries, dataset.candidates)]
+    due = [query for query in queries if query not in without.get(FIRST_STAGE, ())]
+    noticed += [*_texts(dataset, texts), *_queries(due, dataset.candidates)]
     checks = tuple(
         RankingCheck(
             name=name,
@@ -301,13 +308,19 @@ def _chars(texts: pd.Series[str]) -> LabelSpread | None:
     return LabelSpread.of(lengths[lengths > 0])
 
 
-def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool) -> list[Finding]:
+def _labels(
+    dataset: Dataset,
+    systems: Mapping[str, Ranking],
+    lost: Mapping[str, Collection[str]],
+    *,
+    made_ids: bool,
+) -> list[Finding]:
     labels = dataset.labels
     if not len(labels["label"]):
         return [NO_LABELS]
     findings = label_findings(labels)
     for name, ranking in systems.items():
-        matching = match_labels(name, ranking, labels, made_ids=made_ids)
+        matching = match_labels(name, ranking, labels, made_ids=made_ids, lost=lost.get(name, ()))
         findings += matching or top_findings(name, ranking, labels)
     return findings
 

@@ -66,11 +66,17 @@ _NOTHING = {
 
 
 def match_labels(
-    name: str, ranking: Ranking, qrels: pd.DataFrame | Mapping[str, Any], *, made_ids: bool
+    name: str,
+    ranking: Ranking,
+    qrels: pd.DataFrame | Mapping[str, Any],
+    *,
+    made_ids: bool,
+    lost: Collection[str] = (),
 ) -> list[Finding]:
     """Compare a ranking with the labels (query_id, doc_id; also as `Coded`). Return findings.
 
-    made_ids: some ids were generated from texts, because the rows have none.
+    made_ids: some ids were generated from texts, because the rows have none. lost: queries without
+    a result, which are excluded and not missing.
 
     An error if the ranking is empty, or if ranking and labels share no query or no document, so
     that no metric can be computed. A warning if labelled queries are missing, or if queries and
@@ -90,7 +96,10 @@ def match_labels(
             )
         ]
     queries = coded(qrels["query_id"])
-    ranked, labelled = set(ranking.query_ids), set(queries.texts.to_pylist())
+    ranked = set(ranking.query_ids).difference(lost)
+    labelled = set(queries.texts.to_pylist()).difference(lost)
+    if not labelled:
+        return []
     if not ranked & labelled:
         return [_nothing("queries_match_nothing", name, ranked, labelled, made_ids=made_ids)]
     findings = []

@@ -24,7 +24,7 @@ _PAPERS = re.compile(
     # Metadata files of the library `datasets`.
     r"|(dataset_infos?|dataset_dict|state)\.json$"
     # Files that `rankdash fetch` writes next to the data.
-    r"|fetch\.json$|.*\.timings\.json$)",
+    r"|fetch\.json$|.*\.timings\.(json|csv)$)",
     re.IGNORECASE,
 )
 # Larger files stay on disk until they are read.
