@@ -68,6 +68,12 @@ class Request(NamedTuple):
     body: Any
 
 
+def address_of(url: str) -> str:
+    """Return the address of the endpoint with this URL. Raises ValueError if it is not a URL."""
+    parts = urlsplit(url)
+    return parts.netloc.rpartition("@")[2] + parts.path
+
+
 def key_of(secret: Secret, origin: str) -> Key:
     """Return a key for the search engine at `origin`. Raises the errors of `Place.find`."""
     try:
@@ -157,6 +163,11 @@ class Endpoint:
     def host(self) -> str:
         """Host, with its port if it is in the URL."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
+
+    @property
+    def address(self) -> str:
+        """Host and path of the URL, without parameters, which may be secret."""
+        return address_of(self.url)
 
     @property
     def origin(self) -> str:

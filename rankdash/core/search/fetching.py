@@ -154,6 +154,9 @@ def trial(
             answer = _read(endpoint, engine, "", depth, reply)
             start = engine.shown(reply.body, _SHOWN)
     except RankdashError as error:
+        if "resume" in error.remedy:
+            # A test has nothing to resume.
+            error.remedy = "Check the URL, and that the search engine is running."
         return Trial(shown, reason=str(error), error=error)
     return Trial(
         shown,

@@ -52,7 +52,8 @@ def form(dataset_id: str) -> None:
             "data set lacks are stored with it."
         )
     )
-    entered = search_form.draw(_PLACE, queries[0])
+    report = stored.check_report(dataset_id)
+    entered = search_form.draw(_PLACE, queries[0], (report and report.fetched_depth) or 100)
     if entered is None:
         return
     left, right = st.columns([1, 3], vertical_alignment="bottom")
@@ -83,10 +84,9 @@ def form(dataset_id: str) -> None:
 def _start(dataset_id: str, entered: Entered, repeats: int) -> None:
     names = {row.name for row in workspace().runs(dataset_id)}
     names |= {row.name for row in jobs.list(workspace(), dataset_id)}
-    title, host = search_form.title(entered.endpoint), entered.endpoint.host
-    # The first stage may be from an engine of the same name.
     first = stored.dataset(stored.stored(dataset_id)).candidates_name
-    parts = [title, *([host] if title == first != host else []), _("top {n}", n=entered.depth)]
+    title = search_form.distinct_title(entered.endpoint, first)
+    name = free(f"{title} · {_('top {n}', n=entered.depth)}", names)
     request = Fetch(entered.endpoint, entered.depth, repeats, entered.policy)
     job_id = jobs.new_id()
     try:
@@ -94,7 +94,7 @@ def _start(dataset_id: str, entered: Entered, repeats: int) -> None:
         if entered.keys.keys:
             worker().hand_over(job_id, entered.keys.keys)
             search_form.lend(entered.endpoint, _PLACE, job_id)
-        jobs.submit_fetch(workspace(), dataset_id, request, free(" · ".join(parts), names), job_id)
+        jobs.submit_fetch(workspace(), dataset_id, request, name, job_id)
     except RankdashError as error:
         dialogs.show_error(error_text(error))
         return

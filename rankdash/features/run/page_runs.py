@@ -242,7 +242,7 @@ def _fetched(run: Run) -> Iterator[str]:
     with suppress(RankdashError):
         yield _(
             "Fetched from {host}: request {request}.",
-            host=markdown_safe(Endpoint.of(str(run.settings["endpoint"])).host, 80),
+            host=markdown_safe(Endpoint.of(str(run.settings["endpoint"])).address, 200),
             request=markdown_safe(str(run.settings.get("request", "")), 40),
         )
     churn, changed = run.machine.get("churn@10"), run.machine.get("changed_queries")

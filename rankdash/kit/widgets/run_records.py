@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import streamlit as st
@@ -17,6 +19,7 @@ from rankdash.core.rerankers import kinds
 from rankdash.core.runs.combining import KIND as COMBINED
 from rankdash.core.runs.results import usage
 from rankdash.core.runs.retrieving import RETRIEVAL_SETTINGS
+from rankdash.core.search.endpoint import address_of
 from rankdash.core.study import history
 from rankdash.core.study.study import Study
 from rankdash.core.workspace import RunRow
@@ -107,8 +110,12 @@ def setting_titles(reranker: str) -> dict[str, str]:
 
 
 def settings_in_words(settings: Mapping[str, object]) -> str:
-    """Return settings in one line, without empty ones and the JSON of a search endpoint."""
+    """Return settings in one line, without empty ones, and with the address of a search endpoint in
+    place of its JSON."""
     shown = {name: value for name, value in settings.items() if value != "" and name != "endpoint"}
+    # The endpoint may be from another version.
+    with suppress(ValueError, LookupError, TypeError):
+        shown = {"url": address_of(json.loads(str(settings["endpoint"]))["url"]), **shown}
     return ", ".join(f"{name}={value}" for name, value in shown.items())
 
 

@@ -29,7 +29,7 @@ from rankdash.kit.widgets.text import markdown_safe
 _USED = "search.endpoints"
 _MOST_USED = 20
 _MOST_DEPTH = 1_000
-_LONGEST_URL, _LONGEST_REQUEST, _LONGEST_NAME = 2_000, 50_000, 60
+_LONGEST_URL, _LONGEST_REQUEST, _LONGEST_NAME, _LONGEST_END = 2_000, 50_000, 60, 40
 _LINES = 330
 _SNIPPET = 200
 _FIRST = "elasticsearch"
@@ -72,10 +72,10 @@ class _Sending:
     key: Callable[[Mapping[str, Any]], Place | None] | None = None
 
 
-def draw(place: str, query: str) -> Entered | None:
+def draw(place: str, query: str, depth: int = 100) -> Entered | None:
     """Draw the form, and the button that tests it. Return its content; None if it is not valid.
 
-    place: distinguishes the forms of two pages. query: the query of the test.
+    place: distinguishes the forms of two pages. query: the query of the test. depth: its default.
     """
     offered, used = _offered(), {each.request_hash for each in _used()}
     first = next(iter(offered)) if used else _FIRST
@@ -129,7 +129,7 @@ def draw(place: str, query: str) -> Entered | None:
             _p("setting", "Depth"),
             1,
             _MOST_DEPTH,
-            100,
+            depth,
             key=f"search.{place}.depth",
             persist_state="session",
             help=_("Documents requested per query: the value of {k}."),
@@ -137,6 +137,8 @@ def draw(place: str, query: str) -> Entered | None:
     try:
         endpoint = Endpoint.of(_together(url, written))
     except RankdashError as error:
+        if "rankdash fetch" in error.remedy:
+            error.remedy = "Correct the JSON, or choose a preset again."
         st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
         return None
     keys = draw_keys(endpoint, place, fixed=False)
@@ -197,6 +199,24 @@ def title(endpoint: Endpoint) -> str:
     return (endpoint.name.strip() or endpoint.host)[:_LONGEST_NAME]
 
 
+def distinct_title(endpoint: Endpoint, first: str) -> str:
+    """Return the title of an endpoint, followed by the end of its URL if the name is a preset's and
+    the first stage, or an endpoint with another URL, has it too. first: the first stage's name."""
+    name = title(endpoint)
+    others = [each for each in _used() if title(each) == name and each.url != endpoint.url]
+    of_preset = name in {title(each) for each in presets().values()}
+    if not of_preset or not (others or name == first):
+        return name
+    end = _path_end(endpoint)
+    same = not end or end in map(_path_end, others)
+    return f"{name} · {endpoint.host if same else end}"
+
+
+def _path_end(endpoint: Endpoint) -> str:
+    """Return the last two parts of the path of a URL."""
+    return "/".join(endpoint.address.rstrip("/").split("/")[1:][-2:])[-_LONGEST_END:]
+
+
 def _used() -> list[Endpoint]:
     found = []
     try:
@@ -217,7 +237,7 @@ def _offered() -> dict[str, Endpoint]:
 def _title(key: str, endpoint: Endpoint) -> str:
     if key in presets():
         return _("{name} (preset)", name=title(endpoint))
-    return f"{title(endpoint)} · {endpoint.host}"
+    return f"{title(endpoint)} · {endpoint.address}"
 
 
 def _resembling(url: str) -> str | None:

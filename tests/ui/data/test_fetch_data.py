@@ -12,6 +12,7 @@ from rankdash.core.readers.queries import queries_of
 from rankdash.core.rerankers.remote.connection import Policy
 from rankdash.core.search.endpoint import Endpoint
 from rankdash.features.data import page_fetch
+from rankdash.features.run import page_fetch as run_page_fetch
 from rankdash.kit.widgets.labels import corrections
 from tests.rerankers.loopback import SEARCH
 from tests.ui.page_text import page_text
@@ -94,8 +95,9 @@ def test_failed_queries_are_sent_again_or_left_out_and_answered_ones_are_not(wor
 
 def test_labels_of_documents_that_the_engine_did_not_return_count(workspace, engine):
     engine.fault_of = lambda body: {"status": 400} if "money" in str(body) else {}
-    app = ended(press(fill(opened(), engine), "Fetch 3 queries"))
-    press(app, "Continue without 1 failed query")
+    app = fill(opened(), engine)
+    app.number_input(key="search.data.depth").set_value(7).run()
+    press(ended(press(app, "Fetch 3 queries")), "Continue without 1 failed query")
     [row] = workspace.datasets()
     app = part(corrections.draw_new_labels, row.id)
     labels = b"q1 0 d1 1\nq1 0 missed 1\nq2 0 lost 2\nother 0 d1 1\n"
@@ -108,6 +110,8 @@ def test_labels_of_documents_that_the_engine_did_not_return_count(workspace, eng
     assert len(data.qrels) == 3 and {"missed", "lost"} <= data.textless
     codes = {each["code"] for each in json.loads(workspace.check_report(after.id))["findings"]}
     assert {"fetched", "fetch_failed"} <= codes and "ties" not in codes
+    form = part(run_page_fetch.form, after.id)
+    assert form.number_input(key="search.run.depth").value == 7
 
 
 def test_a_refused_fetch_can_be_changed(workspace, engine):

@@ -160,7 +160,8 @@ def test_a_fetch_is_started_with_a_typed_key_that_is_never_stored(
     # The same request is offered first the next time.
     app = form(stored)
     assert app.text_input(key="search.run.url").value == engine.url + SEARCH
-    assert app.selectbox[0].options[0].startswith("Elasticsearch · 127.0.0.1")
+    address = engine.url.partition("://")[2] + SEARCH
+    assert app.selectbox[0].options[0] == f"Elasticsearch · {address}"
     assert json.loads(workspace.setting("search.endpoints"))[0]["url"] == engine.url + SEARCH
 
 
@@ -181,7 +182,9 @@ def test_an_engine_is_recognised_and_placeholders_in_the_url_become_parameters(s
     app = app.text_input(key="search.run.url").set_value("http://127.0.0.1:1/x?q={query}&a=b").run()
     app = press(app, "Test")
     assert app.code[0].value.startswith("GET http://127.0.0.1:1/x?a=b&q=how+to+return+0")
-    assert "cannot be reached" in app.error[0].value
+    assert "cannot be reached" in app.error[0].value and "resume" not in app.error[0].value
+    app = app.text_area[0].set_value("{").run()
+    assert "choose a preset again" in app.error[0].value
 
 
 def test_a_complete_file_brings_its_url_and_no_key_is_possible(workspace, stored, engine, work):
@@ -193,6 +196,22 @@ def test_a_complete_file_brings_its_url_and_no_key_is_possible(workspace, stored
     [job] = jobs.list(workspace)
     assert "SEARCH_KEY" not in str(job.settings)
     assert work().state == "done"
+
+
+def test_variants_of_one_preset_have_different_names(workspace, engine):
+    one = endpoint(engine)
+    assert search_form.distinct_title(one, "BM25") == "Elasticsearch"
+    assert search_form.distinct_title(one, "Elasticsearch") == "Elasticsearch · docs/_search"
+    search_form.remember(one)
+    other = endpoint(engine, url=f"{engine.url}/shop-v2/_search?key=secret")
+    assert search_form.distinct_title(other, "BM25") == "Elasticsearch · shop-v2/_search"
+    moved = endpoint(engine, url="http://other.example/docs/_search")
+    assert search_form.distinct_title(moved, "BM25") == "Elasticsearch · other.example"
+    assert search_form.distinct_title(endpoint(engine, name="Mine"), "Mine") == "Mine"
+    shown = run_records.settings_in_words(
+        {"endpoint": json.dumps(other.as_dict()), "request": "a1"}
+    )
+    assert shown == f"url={other.address}, request=a1" and "secret" not in shown
 
 
 def test_progress_resume_and_retry(workspace, stored, engine, work, worker):
@@ -212,7 +231,7 @@ def test_progress_resume_and_retry(workspace, stored, engine, work, worker):
     assert (row.state, row.done, row.failed) == ("done", 15, 1), row.message
     app = part(page_runs.draw_details, job_id)
     assert "1 query failed. It is reported as failed and never scored as 0" in said(app)
-    assert f"Fetched from 127.0.0.1:{engine.server_address[1]}: request" in said(app)
+    assert f"Fetched from 127.0.0.1:{engine.server_address[1]}{SEARCH}: request" in said(app)
     engine.fault_of = lambda body: {}
     [field] = [each for each in app.text_input if each.label.startswith("Key of the service")]
     press(field.set_value(KEY).run(), "Retry the 1 failed query")

@@ -108,6 +108,11 @@ class CheckReport:
         return tuple(each for each in self.findings if each.code in ("fetched", "fetch_failed"))
 
     @property
+    def fetched_depth(self) -> int:
+        """The documents requested per query in the fetch that made the data set; 0 without one."""
+        return int(str(self._param("fetched", "depth") or 0))
+
+    @property
     def judged_at_10(self) -> float | None:
         """judged@10 of the first stage."""
         return self.rankings[0].judged_at_10
