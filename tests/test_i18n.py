@@ -102,6 +102,8 @@ def test_braces_in_what_the_user_gave_are_no_fields():
     assert i18n.error_text(StoreError("No {name!r} here.", name="{x}")) == "No '{x}' here."
     assert Phrase("{name} is missing", name="{x}") == "{x} is missing"
     assert str(DataError("{reason}", reason=Phrase("a {b}"))) == "a {b}"
+    without_fields = StoreError('Write {{"env": 1}}.')
+    assert i18n.error_text(without_fields) == str(without_fields) == 'Write {"env": 1}.'
 
 
 def test_a_third_language_is_a_catalogue_with_the_rule_of_its_plurals(tmp_path):

@@ -171,7 +171,9 @@ def error_text(error: RankdashError) -> str:
         )
     where = where_text(error) if isinstance(error, DataError) else ""
     parts = (error.template, error.remedy)
-    text = paragraph([gettext(part, **error.params) for part in parts if part])
+    # Filled in even without params, as in `str(error)`: "{{" becomes "{".
+    params = _filled(error.params)
+    text = paragraph([_fill(_translate(part), params) for part in parts if part])
     return gettext("{where}: {what}", where=where, what=text) if where else text
 
 
