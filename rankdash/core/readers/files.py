@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count, islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Unpack
 
 import numpy as np
@@ -147,8 +147,9 @@ def parts_of(
     unpacked, broken = unpack(sources, limits)
     papers = [source for source in unpacked if source.is_readme]
     papers = papers if len(papers) < len(unpacked) else []
-    template = "Not read: a licence, a notice or a hidden file."
-    findings = [Finding("note", "paper", template, file=source.name) for source in papers]
+    findings = [
+        Finding("note", "paper", _why_not_read(source.name), file=source.name) for source in papers
+    ]
     errors: list[DataError] = [*broken]
     findings += [note for source in sources for note in source.notes]
     tables: list[tuple[Table, Source]] = []
@@ -183,6 +184,21 @@ def parts_of(
     except DataError as problem:
         raise refused([*errors, problem]) from problem
     return interpret(tables, choices, beside=beside, errors=errors), findings
+
+
+def _why_not_read(name: str) -> str:
+    """Return the message for a file next to the data. name: with its folders."""
+    path = PurePosixPath(name.lower())
+    if ".journal" in path.parts:
+        return "Not read: answers of a search engine, with which a fetch resumes."
+    if path.name == "fetch.json":
+        return "Not read: the record of a fetch."
+    if path.stem.endswith(".timings"):
+        return (
+            "Not read as data: the state and latency of each query. Commands exclude the queries "
+            "that it lists as failed."
+        )
+    return "Not read: a licence, a notice or a hidden file."
 
 
 # The content of a file, as appended to the name of its format → message.
