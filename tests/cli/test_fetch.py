@@ -99,10 +99,46 @@ def test_a_failed_query_is_reported_and_requested_again(run, engine, server, tmp
     server.fault_of = lambda body: {}
     assert run(*command).code == 0
     assert [text_of(body) for _, _, body in server.seen] == ["return", "refund", "refund"]
+    assert json.loads((out / "fetch.json").read_text())["endpoints"][0]["requests"] == 3
     queries.write_text("query_id,query\na,changed\n")
     refused = run(*command)
     assert (refused.code, len(server.seen)) == (2, 3)
-    assert "answers to another request" in refused.err
+    assert "the text of query a was 'return' and is now 'changed'" in refused.err
+    for option, message in ((("--depth", 7), "depth 100, now 7"), ((), "the endpoint has changed")):
+        queries.write_text("query_id,query\na,return\n")
+        engine.write_text(engine.read_text().replace("_source.text", "_source.title"))
+        refused = run(*command, *option)
+        assert (refused.code, len(server.seen)) == (2, 3)
+        assert message in refused.err
+
+
+def test_the_failures_of_every_endpoint_are_reported(run, engine, server, tmp_path):
+    queries, other = tmp_path / "queries.csv", tmp_path / "other.json"
+    queries.write_text("query_id,query\na,return\nb,refund\n")
+    other.write_text(engine.read_text())
+    server.fault_of = lambda body: {"status": 422} if text_of(body) == "refund" else {}
+    out = tmp_path / "out"
+    done = run("fetch", engine, other, "--queries", queries, "--out", out)
+    assert done.code == 1
+    assert "words: 1 query fetched, 1 failed." in done.err
+    assert "other: 1 query fetched, 1 failed." in done.err
+    assert done.err.count("failed: query b") == 2
+
+
+def test_a_path_without_values_is_named(run, engine, tmp_path):
+    wrong = json.loads(engine.read_text()) | {"text": "_source.txt", "title": "_source.name"}
+    engine.write_text(json.dumps(wrong))
+    shown = run("fetch", engine, "--test", "return an item", "--depth", 2)
+    message = "0 of 2 hits have a value at {}, the path of {} in the endpoint."
+    assert f"Warning: {message.format('_source.txt', 'text')}" in shown.out
+    assert f"Warning: {message.format('_source.name', 'title')}" in shown.out
+    assert "the path of score" not in shown.out
+    queries = tmp_path / "queries.txt"
+    queries.write_text("return an item\n")
+    command = ("fetch", engine, "--queries", queries, "--depth", 2, "--out", tmp_path / "out")
+    done = run(*command)
+    assert done.code == 0
+    assert f"warning: words: {message.format('_source.txt', 'text')}" in done.err
 
 
 def test_repeated_fetches_show_how_much_the_top_changes(run, engine, server, tmp_path):

@@ -344,6 +344,24 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+_OTHER_DEPTH = "The journal contains answers to another request: depth {before}, now {now}."
+_OTHER_REQUEST = (
+    "The journal contains answers to another request: the endpoint has changed. The hash of its "
+    "fields except the name was {before} and is now {now}."
+)
+_OTHER_TEXT = (
+    "The journal contains answers to another request: the text of query {query} was {before!r} "
+    "and is now {now!r}."
+)
+
+
+def requests_in(journal: Path) -> int:
+    """Return the number of requests of all answers in a journal, with failed ones and retries."""
+    lines = journal.read_bytes().split(b"\n")[:-1] if journal.exists() else []
+    calls = [json.loads(line)["call"] for line in lines]
+    return sum(call["attempts"] for call in calls if call is not None)
+
+
 def _journalled(
     journal: Path, endpoint: Endpoint, depth: int, queries: Mapping[str, str]
 ) -> dict[str, Answer]:
@@ -364,14 +382,22 @@ def _journalled(
         ):
             row = json.loads(line)
             query, text = row["query_id"], row["query"]
-            other = row["request"] != endpoint.request_hash or row["depth"] != depth
-            if other or queries.get(query, text) != text:
-                raise DataError(
-                    "The journal contains answers to another request.",
-                    remedy="Restore the endpoint, the depth and the queries, or use another "
-                    "folder.",
-                    line=number,
-                )
+            for template, before, now in (
+                (_OTHER_DEPTH, row["depth"], depth),
+                (_OTHER_REQUEST, row["request"], endpoint.request_hash),
+                (_OTHER_TEXT, text, queries.get(query, text)),
+            ):
+                if before != now:
+                    raise DataError(
+                        template,
+                        remedy="Restore the endpoint, the depth and the queries, or use another "
+                        "folder.",
+                        file=journal.name,
+                        line=number,
+                        before=before,
+                        now=now,
+                        query=query,
+                    )
             if row["state"] == "done" and query in queries:
                 done[query] = _answer(row)
     return done

@@ -24,8 +24,8 @@ from rankdash.core.readers import Source, read, sources_at
 from rankdash.core.readers.loading import checked, usable
 from rankdash.core.readers.queries import queries_in
 from rankdash.core.rerankers.remote.connection import Policy
-from rankdash.core.search.endpoint import Endpoint, presets
-from rankdash.core.search.fetching import Answer, churn, fetch, fetched, trial
+from rankdash.core.search.endpoint import Endpoint, Hit, presets
+from rankdash.core.search.fetching import Answer, churn, fetch, fetched, requests_in, trial
 from rankdash.core.words.queries import query_count
 from rankdash.kit.commands.arguments import (
     DONE,
@@ -46,6 +46,9 @@ _REPORT_SECONDS = 5.0
 _JOURNALS = ".journal"
 _SHOWN_HITS = 10
 _SHOWN_ANSWER = 1_000
+_SHOWN_TEXT = 40
+# With a value at a path in fewer of the hits, the path is probably wrong.
+_FEW = 0.05
 _CHURN_DEPTH = 10
 _BLANK = re.compile(r"\s")
 
@@ -146,26 +149,46 @@ def _test(endpoint: Endpoint, arguments: argparse.Namespace, policy: Policy) -> 
         lines += [f"Hits: {len(shown.hits)}, in {shown.latency_ms:.0f} ms"]
     if shown.repeats:
         lines += [f"Repeated documents, not used: {shown.repeats}"]
+    lines += [f"Warning: {each}" for each in _without_values(endpoint, shown.hits)]
     text = "\n".join(printable(line) for each in lines for line in each.splitlines() or [""])
     sys.stdout.write(f"{text}\n")
     rows = [
-        (str(rank), hit.doc_id, f"{hit.score:g}", (hit.title or hit.text or "")[:80])
+        (str(rank), hit.doc_id, f"{hit.score:g}", hit.title[:_SHOWN_TEXT], _start(hit))
         for rank, hit in enumerate(shown.hits[:_SHOWN_HITS], 1)
     ]
     if rows:
-        sys.stdout.write(aligned([("rank", "id", "score", "text"), *rows], left=4))
+        sys.stdout.write(aligned([("rank", "id", "score", "title", "text"), *rows], left=5))
     return not shown.reason
+
+
+def _start(hit: Hit) -> str:
+    return (hit.text or "")[:_SHOWN_TEXT]
+
+
+def _without_values(endpoint: Endpoint, hits: Sequence[Hit]) -> Iterator[str]:
+    """Yield a sentence for each path of the endpoint at which almost no hit has a value."""
+    values = {
+        "title": (endpoint.title, [bool(hit.title) for hit in hits]),
+        "text": (endpoint.text, [bool(hit.text) for hit in hits]),
+        "score": (endpoint.score, [np.isfinite(hit.score) for hit in hits]),
+    }
+    for field, (path, present) in values.items():
+        if path and hits and np.mean(present) < _FEW:
+            yield (
+                f"{sum(present):,} of {len(hits):,} hits have a value at {printable(path)}, the "
+                f"path of {field} in the endpoint."
+            )
 
 
 @dataclass(frozen=True)
 class _Fetched:
-    """The fetches of an endpoint. run: of the first one."""
+    """The fetches of an endpoint. run: of the first one. journals: one for each fetch."""
 
     name: str
     endpoint: Endpoint
     run: Run
     fetches: list[tuple[Answer, ...]]
-    journal: Path
+    journals: list[Path]
 
 
 def _fetch(arguments: argparse.Namespace, endpoints: dict[str, Endpoint], policy: Policy) -> int:
@@ -175,17 +198,20 @@ def _fetch(arguments: argparse.Namespace, endpoints: dict[str, Endpoint], policy
     results = []
     for name, endpoint in endpoints.items():
         fetches = []
-        for number in range(1, arguments.repeat + 1):
-            journal = folder / _JOURNALS / f"{name}.{number}.jsonl"
+        journals = [
+            folder / _JOURNALS / f"{name}.{number}.jsonl"
+            for number in range(1, arguments.repeat + 1)
+        ]
+        for number, journal in enumerate(journals, 1):
             told = _progress(f"{name}, fetch {number}" if arguments.repeat > 1 else name, texts)
             fetches.append(
                 fetch(endpoint, texts, arguments.depth, policy, journal=journal, on_answers=told)
             )
         run = fetched(dataset, endpoint, fetches[0], arguments.depth, name)
-        journal = folder / _JOURNALS / f"{name}.1.jsonl"
-        results.append(_Fetched(name, endpoint, run, fetches, journal))
+        results.append(_Fetched(name, endpoint, run, fetches, journals))
     _write(folder, dataset, results, arguments.depth)
-    return DONE if all(map(_report, results)) else INCOMPLETE
+    complete = [_report(each) for each in results]
+    return DONE if all(complete) else INCOMPLETE
 
 
 def _dataset(arguments: argparse.Namespace) -> Dataset:
@@ -255,6 +281,9 @@ def _report(result: _Fetched) -> bool:
         mean = sum(share for share, _changed in changes) / len(changes)
         sys.stderr.write(f" Top {_CHURN_DEPTH} that changes from fetch to fetch: {mean:.1%}.")
     sys.stderr.write("\n")
+    hits = [hit for each in answers for hit in each.hits]
+    for line in _without_values(result.endpoint, hits):
+        sys.stderr.write(f"warning: {printable(result.name)}: {line}\n")
     return not any(each.state == "failed" for fetch_ in result.fetches for each in fetch_)
 
 
@@ -346,13 +375,13 @@ def _summary(result: _Fetched) -> dict[str, Any]:
     answers = result.fetches[0]
     done = [each for each in answers if each.state == "done"]
     times = [each.latency_ms for each in done]
-    last = datetime.fromtimestamp(result.journal.stat().st_mtime, UTC)
+    last = max(each.stat().st_mtime for each in result.journals if each.exists())
     changes = _churns(result)
     return {
         "name": result.name,
         "endpoint": result.endpoint.as_dict(),
         "request": result.endpoint.request_hash,
-        "date": last.isoformat(timespec="seconds"),
+        "date": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds"),
         "done": len(done),
         "without_hits": sum(not each.hits for each in done),
         "repeated_documents": sum(each.repeats for each in done),
@@ -361,7 +390,7 @@ def _summary(result: _Fetched) -> dict[str, Any]:
             for each in answers
             if each.state == "failed"
         ],
-        "requests": sum(each.call.attempts for each in answers if each.call is not None),
+        "requests": sum(map(requests_in, result.journals)),
         **{
             f"p{share}_ms": or_null(float(np.percentile(times, share)) if times else np.nan)
             for share in (50, 95)
