@@ -25,7 +25,7 @@ from rankdash.app.command import main as command
 from rankdash.core.base.shipped import SAMPLES, runs_of
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.workspace_file import import_workspace
-from rankdash.kit.commands.rankings import write_timings
+from rankdash.kit.commands.timings import write_timings
 from rankdash.kit.html.tables import write_run
 from tests.documented import DOCS, text_of
 

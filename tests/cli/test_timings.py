@@ -10,7 +10,7 @@ import pytest
 
 from rankdash.core.data.measured import Measured
 from rankdash.core.data.ranking import Ranking, Run
-from rankdash.kit.commands.rankings import Timings, timed, write_timings
+from rankdash.kit.commands.timings import Timings, timed, write_timings
 
 QUERIES = pd.DataFrame(
     {
@@ -84,14 +84,20 @@ def test_the_failures_beside_a_ranking_are_excluded(run, failing, monkeypatch, l
     assert "Excluded from both rankings for b: 2 failed." in compared.out
     # The means are over other queries than the difference.
     assert "Over the 4 queries of the comparison, a has 0.7500 and b 0.7500." in compared.out
+    for form in ("markdown", "latex"):
+        assert "a has 0.7500 and b 0.7500." in run("compare", *command, "--format", form).out
     row = run("compare", *command, "--format", "json").json["comparisons"][1]
     assert (row["delta"], row["paired"], row["missing"]) == (0, 4, 0)
     timed = run("compare", *command, "--timings", failing / "b.timings.json")
     assert timed.out == compared.out
 
 
-def test_the_report_of_a_folder_excludes_the_failures_in_it(run, failing):
+@pytest.mark.parametrize("first", ["a", "initial", "v1.2"])
+def test_the_report_of_a_folder_excludes_the_failures_in_it(run, failing, first):
+    for ending in ("trec", "timings.json"):
+        (failing / f"a.{ending}").rename(failing / f"{first}.{ending}")
     out = failing / "report.html"
+    assert "lacks" not in run("check", failing).out
     assert "lacks" not in run("report", "--data", failing, "--out", out).err
     text = out.read_text("utf-8")
     assert "2 queries are excluded from both rankings" in text

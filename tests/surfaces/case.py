@@ -23,7 +23,7 @@ from rankdash.core.rerankers.fusion import Fusion, fuse
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
-from rankdash.kit.commands.rankings import write_timings
+from rankdash.kit.commands.timings import write_timings
 from rankdash.kit.html.tables import write_run
 
 SPEC = "ndcg@10"

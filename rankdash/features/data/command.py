@@ -70,20 +70,26 @@ def add_check(parser: Parser) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     """Write the check report to standard output, and an error that ends the reading to standard
     error."""
-    from rankdash.core.readers import sources_at
-    from rankdash.core.readers.loading import examine
+    from rankdash.core.readers import read, sources_at
+    from rankdash.core.readers.loading import checked
+    from rankdash.kit.commands.timings import timings_in
 
     sources = sources_at(arguments.paths)
     try:
-        loaded = examine(
+        parsed = read(
             sources,
             first_stage=arguments.first_stage,
-            retrieval=arguments.retrieval,
-            retrieved=arguments.retrieved,
             conflict=arguments.conflict,
             worst_label=arguments.worst_label,
             match=arguments.match,
             columns=columns_of(arguments.columns),
+        )
+        timings = timings_in(arguments.paths, parsed)
+        loaded = checked(
+            parsed,
+            retrieval=arguments.retrieval,
+            retrieved=arguments.retrieved,
+            lost={name: each.lost for name, each in timings.items()},
         )
     except DataError as problem:
         sys.stderr.write(f"error: {one_line(str(problem))}\n")

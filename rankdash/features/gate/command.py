@@ -45,7 +45,8 @@ from rankdash.kit.commands.arguments import (
 )
 from rankdash.kit.commands.checks import write_files, write_refusal
 from rankdash.kit.commands.output import STANDARD, spare_the_input, target_of
-from rankdash.kit.commands.rankings import Files, Rules, Timings, names_of, study_of
+from rankdash.kit.commands.rankings import Files, Rules, names_of, study_of
+from rankdash.kit.commands.timings import Timings
 
 
 def add(parser: Parser) -> None:

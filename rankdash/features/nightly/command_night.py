@@ -23,7 +23,8 @@ from rankdash.features.nightly.config import WORKSPACE, Config
 from rankdash.features.nightly.nightly import Fetch, Values, churned, decided, p95
 from rankdash.features.nightly.state import Fetched, Line, State
 from rankdash.kit.commands.output import printable, warn
-from rankdash.kit.commands.rankings import Timings, names_of, timed
+from rankdash.kit.commands.rankings import names_of
+from rankdash.kit.commands.timings import Timings, timed
 
 _EACH = 50
 

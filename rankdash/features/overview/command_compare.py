@@ -40,7 +40,8 @@ from rankdash.kit.commands.arguments import (
     rules,
 )
 from rankdash.kit.commands.output import aligned, csv_line, exact, one_line, or_null
-from rankdash.kit.commands.rankings import Files, study_of, timings_of
+from rankdash.kit.commands.rankings import Files, study_of
+from rankdash.kit.commands.timings import timings_of
 from rankdash.kit.html.tables import latex, made_with, markdown, markdown_safe, table_of
 
 
@@ -160,6 +161,10 @@ def as_markdown(compared: Compared) -> Iterator[str]:
     for each in _drawn(compared):
         yield f"{markdown_safe(each)}\n"
     yield from markdown(compared.comparison, ranked_names(compared.study))
+    for measure in compared.comparison.measures:
+        for system in compared.study.challengers:
+            for each in _other_means(compared.study, system, measure):
+                yield f"\n{measure.title}: {markdown_safe(each.strip())}\n"
     yield from _reversed(compared, "\n")
 
 
@@ -167,6 +172,12 @@ def as_latex(compared: Compared) -> Iterator[str]:
     """Yield the comparison as a LaTeX table, for a paper."""
     yield from _drawn(compared, "% ")
     yield from latex(compared.comparison, ranked_names(compared.study))
+    for measure in compared.comparison.measures:
+        for system in compared.study.challengers:
+            yield from (
+                f"% {measure.title}: {each}"
+                for each in _other_means(compared.study, system, measure)
+            )
     yield from _reversed(compared, "% ")
 
 
@@ -177,15 +188,7 @@ def _notes(study: Study, measure: Measure) -> Iterator[str]:
         name = one_line(study.name(system))
         if line := excluded_line(name, counts):
             yield f"{line}\n"
-            row = comparison.row(system, measure)
-            means = row["mean"], comparison.row(study.baseline, measure)["mean"]
-            if not np.allclose((row["after"], row["before"]), means, equal_nan=True):
-                yield (
-                    f"The column mean has all queries of each ranking. Over the "
-                    f"{query_count(int(row['paired']))} of the comparison, "
-                    f"{one_line(study.name(study.baseline))} has {number(row['before'], 4)} and "
-                    f"{name} {number(row['after'], 4)}.\n"
-                )
+        yield from _other_means(study, system, measure)
     for system, name in study.names.items():
         row = comparison.row(system, measure)
         if line := missing_line(one_line(name), row["missing"]):
@@ -196,6 +199,21 @@ def _notes(study: Study, measure: Measure) -> Iterator[str]:
                 f"{number(row['smallest_detectable'], 4)} ({POWER:.0%} power at "
                 f"{100 * row['planned_level']:.4g}% confidence).\n"
             )
+
+
+def _other_means(study: Study, system: str, measure: Measure) -> Iterator[str]:
+    """Yield the means over the queries of a difference, if the table has means over others."""
+    comparison = study.comparison
+    row, start = (comparison.row(each, measure) for each in (system, study.baseline))
+    if row["left_out"] and not np.allclose(
+        (row["before"], row["after"]), (start["mean"], row["mean"]), equal_nan=True
+    ):
+        yield (
+            f"The column mean has all queries of each ranking. Over the "
+            f"{query_count(int(row['paired']))} of the comparison, "
+            f"{one_line(study.name(study.baseline))} has {number(row['before'], 4)} and "
+            f"{one_line(study.name(system))} {number(row['after'], 4)}.\n"
+        )
 
 
 def as_json(compared: Compared) -> Iterator[str]:

@@ -33,7 +33,8 @@ from rankdash.kit.commands.output import (
     target_of,
     write,
 )
-from rankdash.kit.commands.rankings import Files, Timings, names_of, study_of
+from rankdash.kit.commands.rankings import Files, names_of, study_of
+from rankdash.kit.commands.timings import Timings
 
 T = TypeVar("T")
 

@@ -35,7 +35,8 @@ from rankdash.kit.commands.arguments import (
     rules,
 )
 from rankdash.kit.commands.output import place_name, spare_the_input, target_of, write
-from rankdash.kit.commands.rankings import Files, study_of, timings_of
+from rankdash.kit.commands.rankings import Files, study_of
+from rankdash.kit.commands.timings import timings_of
 
 _MB = 1_000_000
 _EVERYONE = "all"

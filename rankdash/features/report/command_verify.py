@@ -31,7 +31,8 @@ from rankdash.kit.commands.arguments import (
     columns_of,
 )
 from rankdash.kit.commands.output import one_line, spare_the_input, target_of, write
-from rankdash.kit.commands.rankings import Files, Rules, Timings, names_of, study_of
+from rankdash.kit.commands.rankings import Files, Rules, names_of, study_of
+from rankdash.kit.commands.timings import Timings
 
 _REMEDY = "Use the file as `report` or `compare --json` wrote it."
 _MOST_NAMED = 5

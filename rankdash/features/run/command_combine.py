@@ -23,13 +23,8 @@ from rankdash.kit.commands.output import (
     write_ranking,
     writing,
 )
-from rankdash.kit.commands.rankings import (
-    Rules,
-    no_result,
-    scores_of,
-    tell_queries,
-    write_table,
-)
+from rankdash.kit.commands.rankings import Rules, scores_of
+from rankdash.kit.commands.timings import no_result, tell_queries, write_table
 
 
 def add_merge(parser: Parser) -> None:

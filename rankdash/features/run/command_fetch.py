@@ -39,7 +39,8 @@ from rankdash.kit.commands.arguments import (
     columns_of,
 )
 from rankdash.kit.commands.output import aligned, or_null, printable, warn, write, write_ranking
-from rankdash.kit.commands.rankings import names_of, write_timings
+from rankdash.kit.commands.rankings import names_of
+from rankdash.kit.commands.timings import write_timings
 
 _SENDING = settings_of(Policy)
 _REPORT_SECONDS = 5.0

@@ -71,7 +71,7 @@ from rankdash.kit.commands.output import (
     write_ranking,
     writing,
 )
-from rankdash.kit.commands.rankings import no_result, tell_queries, write_timings
+from rankdash.kit.commands.timings import no_result, tell_queries, write_timings
 from rankdash.kit.html.tables import run_bytes
 
 _REPORT_SECONDS = 5.0

@@ -27,7 +27,7 @@ from rankdash.kit.commands.output import (
     warn,
     write_ranking,
 )
-from rankdash.kit.commands.rankings import write_timings
+from rankdash.kit.commands.timings import write_timings
 
 
 def add(parser: Parser) -> None:

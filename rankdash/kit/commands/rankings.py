@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
-from rankdash.core.base.errors import DataError, ScoringError, SpecError
+from rankdash.core.base.errors import DataError
 from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.base.text import csv_bytes, restored
 from rankdash.core.data.dataset import Dataset, Tables
-from rankdash.core.data.measured import STOPPED, Measured, Stopped
 from rankdash.core.data.ranking import Run
 from rankdash.core.metrics import Conventions
 from rankdash.core.readers import (
@@ -34,12 +29,11 @@ from rankdash.core.readers import (
 from rankdash.core.readers.checks.matching import match_labels
 from rankdash.core.readers.files import Beside
 from rankdash.core.readers.parse.limits import limit_set
-from rankdash.core.readers.rated import LATENCY_COLUMN, read_timings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, System, first_stage_name, numbered, systems_of
-from rankdash.core.words.queries import query_count
 from rankdash.kit.commands.arguments import columns_of
-from rankdash.kit.commands.output import or_null, place_name, printable, warn, write
+from rankdash.kit.commands.output import warn
+from rankdash.kit.commands.timings import Timings, timed, timings_in, with_beside
 
 if TYPE_CHECKING:
     import argparse
@@ -123,7 +117,7 @@ def study_of(
     sources = sources_at(rules.with_frequencies(files.data or [files.qrels or ""]))
     judge = _judge(files.judge, files.data or [files.qrels or ""])
     challengers = list(paths)[len(paths) - len(files.challengers) :]
-    timings = _with_beside(paths, dict(zip(challengers, files.timings, strict=False)))
+    timings = with_beside(paths, dict(zip(challengers, files.timings, strict=False)))
     joined = read_beside(sources, paths, start=from_labels, columns=rules.columns)
     parsed = joined.parsed(
         conflict=rules.conflict, worst_label=rules.worst_label, first_stage=files.first_stage
@@ -131,14 +125,14 @@ def study_of(
     if files.qrels is not None and not len(parsed.qrels):
         raise _no_labels(files.qrels)
     name = _called(files.qrels) if files.qrels is not None else None
-    inside = {} if from_labels else _beside_data(files.data)
-    first = next(iter(joined.rankings)) if from_labels else stem_of(parsed.candidates_name)
-    first_timings = timings.get(first) if from_labels else inside.get(first)
+    first = next(iter(joined.rankings)) if from_labels else parsed.candidates_name
+    if from_labels:
+        inside = {"": timings[first]} if first in timings else {}
+    else:
+        inside = timings_in(files.data, parsed)
     if check:
         depth = RETRIEVED if files.retrieved is None else files.retrieved
-        lost = {each: inside[each].lost for each in parsed.rankings if each in inside}
-        if first_timings is not None:
-            lost[""] = first_timings.lost
+        lost = {each: found.lost for each, found in inside.items()}
         loaded = checked(parsed, name=name, retrieval=files.retrieval, retrieved=depth, lost=lost)
         for error in loaded.report.errors:
             raise error.as_error()
@@ -155,9 +149,9 @@ def study_of(
         tables = (parsed.queries, parsed.documents, parsed.qrels)
         dataset, loaded_runs, report = Dataset(name or parsed.name, *tables, candidates), (), None
     excluded = {}
-    if first_timings is not None:
+    if "" in inside:
         start = Beside(dataset.candidates, Path(first), by_text=False)
-        excluded = _run(first, start, first_timings, dataset, dataset.qrels).excluded
+        excluded = _run(first, start, inside[""], dataset, dataset.qrels).excluded
     runs = []
     for system, ranked in joined.rankings.items():
         if from_labels and system == first:
@@ -203,7 +197,7 @@ def scores_of(
     """Return the study of labels and rankings for commands that need only ids: the systems have no
     other data, and tables of texts are read only if a part of the study uses them."""
     paths = names_of(rankings)
-    timings = _with_beside(paths)
+    timings = with_beside(paths)
     joined = read_beside(
         sources_at(rules.with_frequencies([qrels])),
         paths,
@@ -255,7 +249,7 @@ def large_scores_of(
     from rankdash.core.study.large import LargeFiles, evaluate_large
 
     paths = names_of(rankings)
-    lost = {name: each.lost for name, each in _with_beside(paths).items()}
+    lost = {name: each.lost for name, each in with_beside(paths).items()}
     files = LargeFiles(Path(qrels), paths, rules.conflict, rules.worst_label, lost)
     outcome = evaluate_large(files, measures, rules.conventions)
     if outcome is None:
@@ -273,7 +267,7 @@ def _large_study_of(
     if files.qrels is None or files.qrels in rankings or len(rankings) < 2:
         return None
     paths = names_of(rankings)
-    timings = _with_beside(paths, dict(zip([*paths][1:], files.timings, strict=False)))
+    timings = with_beside(paths, dict(zip([*paths][1:], files.timings, strict=False)))
     stopped = any(each.stopped for each in timings.values())
     if others is None or rules.columns or rules.frequencies or files.judge or stopped:
         return None
@@ -426,184 +420,3 @@ def _unique_end(parts: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> st
         if [other[-length:] for other in others].count(parts[-length:]) == 1:
             return "/".join(parts[-length:])
     return None
-
-
-# The outcome and latency of each query of a run: printed, written to a file, and read from one.
-
-_COLUMNS = ["query_id", "state", "reason", "latency_ms", "pairs"]
-_BESIDE = (".timings.json", ".timings.csv")
-
-
-def write_timings(run: Run, target: Path) -> None:
-    """Write the table of a run, as `write_table` does."""
-    write_table(run.queries, {} if run.measured is None else run.measured.repeated_ms, target)
-
-
-def write_table(
-    queries: pd.DataFrame, repeated: Mapping[str, Sequence[float]], target: Path
-) -> None:
-    """Write a row for each query: CSV for a spreadsheet if the name ends in .csv, otherwise JSON.
-    If queries were timed several times, there is a column for each repeat. A latency that was not
-    measured is empty, or null.
-
-    queries: as for a `Run`. repeated: query id → the latencies of its repeats, in milliseconds;
-        empty if it was timed once.
-
-    Raises OSError if nothing can be written.
-    """
-    frame = queries[_COLUMNS]
-    if any(repeated.values()):
-        repeats = [repeated.get(query, ()) for query in frame["query_id"]]
-        frame = frame.assign(
-            **{
-                f"repeat_{place + 1}_ms": [
-                    each[place] if place < len(each) else np.nan for each in repeats
-                ]
-                for place in range(max(map(len, repeats)))
-            }
-        )
-    if target.suffix.lower() == ".csv":
-        write(csv_bytes(frame), target)
-        return
-    rows = [
-        {name: or_null(value) for name, value in row.items()} for row in frame.to_dict("records")
-    ]
-    write(f"{json.dumps(rows, indent=1, allow_nan=False)}\n".encode(), target)
-
-
-@dataclass(frozen=True, eq=False)
-class Timings:
-    """A file of timings, and its table as from `readers.rated.read_timings`."""
-
-    file: str
-    table: pd.DataFrame
-
-    @classmethod
-    def read(cls, file: str, column: str = LATENCY_COLUMN) -> Timings:
-        """Return the timings in a file; its warnings go to standard error. Raises DataError if it
-        cannot be used."""
-        table, noticed = read_timings(Source.from_path(Path(file)), column)
-        warn(noticed)
-        return cls(file, table)
-
-    @classmethod
-    def beside(cls, ranking: Path) -> Timings | None:
-        """Return the states of the queries from the timings next to a ranking, `a.timings.json` or
-        `a.timings.csv` for `a.trec`; None without such a file. Latencies are not used. Raises
-        DataError as `read` does."""
-        for ending in _BESIDE:
-            file = ranking.with_name(stem_of(name_of(ranking)) + ending)
-            if file.is_file():
-                timings = cls.read(str(file))
-                return replace(timings, table=timings.table.assign(latency_ms=np.nan))
-        return None
-
-    @property
-    def named(self) -> bool:
-        """True if the file has query ids."""
-        return bool((self.table["query_id"] != "").any())
-
-    @property
-    def stopped(self) -> bool:
-        """True if they are of a run that was stopped by its result."""
-        return bool((self.table["reason"] == STOPPED).any())
-
-    @property
-    def lost(self) -> dict[str, str]:
-        """Query id → "failed" or "skipped", with ids as they are spelled and as a spreadsheet may
-        spell them."""
-        table = self.table.drop_duplicates("query_id", keep="last")
-        rows = table[(table["state"] != "done") & (table["query_id"] != "")]
-        states = dict(zip(rows["query_id"], rows["state"], strict=True))
-        return {restored(query): state for query, state in states.items()} | states
-
-
-def _with_beside(
-    paths: Mapping[str, Path], given: Mapping[str, Timings | None] | None = None
-) -> dict[str, Timings]:
-    """Return system → timings: `given`, or else the file of `Timings.beside`, if it exists."""
-    found = {name: (given or {}).get(name) or Timings.beside(path) for name, path in paths.items()}
-    return {name: each for name, each in found.items() if each is not None}
-
-
-def _beside_data(data: Sequence[str]) -> dict[str, Timings]:
-    """Return ranking → its timings, for the rankings in the files of a data set."""
-    found: dict[str, Timings] = {}
-    for path in map(Path, data):
-        folder = path.is_dir()
-        for ranking in [each for each in path.rglob("*") if each.is_file()] if folder else [path]:
-            timings = Timings.beside(ranking)
-            if timings is not None:
-                found[stem_of(name_of(ranking))] = timings
-    return found
-
-
-def timings_of(files: Sequence[str], challengers: Sequence[str]) -> list[Timings]:
-    """Return the timings of each challenger, or none. Raises SpecError for another number of
-    files."""
-    if files and len(files) != len(challengers):
-        raise SpecError(
-            "There are {timings} --timings for {challengers} --challenger.",
-            remedy="Pass one --timings for each --challenger, in the same order.",
-            timings=len(files),
-            challengers=len(challengers),
-        )
-    return [Timings.read(file) for file in files]
-
-
-def timed(run: Run, timings: Timings, labelled: Collection[str]) -> Run:
-    """Return the run with its latencies, without queries that failed or were skipped, so that they
-    count as excluded and not as empty rankings, and with the record that it was stopped by its
-    result, if it was. labelled: the queries with labels.
-
-    Raises DataError if none of the timed queries is ranked or labelled.
-    """
-    query_ids = {*run.queries["query_id"], *labelled}
-    # In a CSV for a spreadsheet, an id may have an apostrophe in front.
-    ids = [query if query in query_ids else restored(query) for query in timings.table["query_id"]]
-    table = timings.table.assign(query_id=ids).drop_duplicates("query_id", keep="last")
-    if query_ids.isdisjoint(ids):
-        raise DataError(
-            "None of the timed queries are in the ranking {name}.",
-            remedy="Provide the timings of each challenger on this data set, in the order of "
-            "the challengers.",
-            file=timings.file,
-            name=run.name,
-        )
-    lost = table[(table["state"] != "done") & (table["query_id"] != "")]
-    done = run.queries[~run.queries["query_id"].isin(lost["query_id"])]
-    times = dict(zip(table["query_id"], table["latency_ms"], strict=True))
-    done = done.assign(latency_ms=[times.get(query, np.nan) for query in done["query_id"]])
-    unknown = dict.fromkeys(("latency_ms", "index_ms", "pairs", "tokens", "truncated"), np.nan)
-    without_result = lost[["query_id", "state", "reason"]].assign(**unknown)
-    return replace(
-        run,
-        ranking=run.ranking.without(lost["query_id"]),
-        queries=pd.concat([done, without_result], ignore_index=True),
-        measured=Measured(stopped=Stopped(len(done), len(table))) if timings.stopped else None,
-    )
-
-
-def no_result(queries: pd.DataFrame) -> ScoringError:
-    """Return the error for a run without any result."""
-    failed = queries["reason"][queries["state"] == "failed"]
-    reason = failed.iloc[0] if len(failed) else "no query has candidates"
-    return ScoringError(
-        "No query could be reranked, so nothing was written. The first reason: {reason}.",
-        reason=str(reason).rstrip("."),
-    )
-
-
-def tell_queries(queries: pd.DataFrame, target: Path) -> bool:
-    """Print the failed queries to standard error, with the counts. Return whether none failed."""
-    states = queries["state"]
-    failed = queries[states == "failed"]
-    done = int((states == "done").sum())
-    skipped = int(((states == "skipped") & (queries["reason"] != STOPPED)).sum())
-    for query, reason in zip(failed["query_id"], failed["reason"], strict=True):
-        sys.stderr.write(f"failed: query {printable(query)}: {printable(reason)}\n")
-    sys.stderr.write(
-        f"{query_count(done)} reranked, {len(failed):,} failed, {skipped:,} without candidates. "
-        f"Written: {place_name(target)}\n"
-    )
-    return bool(failed.empty)
