@@ -7,15 +7,18 @@ request continues from an earlier one, even after the server was restarted.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rankdash.core.base import files
 from rankdash.core.base.errors import (
     DataError,
     Finding,
@@ -32,11 +35,14 @@ from rankdash.core.readers.parse.source import Source
 from rankdash.core.readers.queries import queries_in
 from rankdash.core.rerankers.remote.connection import Policy, given_keys
 from rankdash.core.search.endpoint import Endpoint
-from rankdash.core.search.fetching import Answer, fetch, fetched
+from rankdash.core.search.fetching import Answer, fetch, fetched, journalled
 from rankdash.core.workspace import Workspace
-from rankdash.core.workspace.folders import fetch_journal
+from rankdash.core.workspace.failures import in_words
+from rankdash.core.workspace.folders import FETCHES, fetch_journal
 
 MOST_QUERIES = 50_000
+# Request → its fetch in this process.
+_HERE: dict[Path, Fetching] = {}
 
 
 def queries_of_file(source: Source) -> pd.DataFrame:
@@ -66,8 +72,11 @@ class Fetching:
         policy: Policy,
         name: str,
         keys: Mapping[str, str],
+        *,
+        start: bool = True,
     ) -> None:
         """Start the fetch. queries: as in `Dataset`. name: of the data set. keys: variable → key.
+        start: False for a fetch of an earlier server, which `again` continues.
 
         Raises DataError without queries, or with more than `MOST_QUERIES`, and StoreError if the
         workspace cannot be written.
@@ -90,11 +99,22 @@ class Fetching:
         self.error: RankdashError | None = None
         self.outcome: StoreOutcome | None = None
         self._thread = threading.Thread(target=self._fetch, name="first-stage", daemon=True)
-        self._thread.start()
+        if start:
+            self._store_request()
+            _HERE[self._request] = self
+            self._thread.start()
+        else:
+            texts = self._texts()
+            self.done = len(journalled(self._journal, endpoint, depth, texts))
 
     @property
     def running(self) -> bool:
         return self._thread.is_alive()
+
+    @property
+    def started(self) -> bool:
+        """True if this server started it."""
+        return self._thread.ident is not None
 
     @property
     def cancelled(self) -> bool:
@@ -126,6 +146,34 @@ class Fetching:
         """Stop after the current requests. The answers stay in the journal."""
         self._cancel.set()
 
+    def discard(self) -> None:
+        """Delete the answers. Raises StoreError."""
+        _HERE.pop(self._request, None)
+        with in_words(self._journal):
+            self._request.unlink(missing_ok=True)
+            self._journal.unlink(missing_ok=True)
+
+    @property
+    def _request(self) -> Path:
+        """The file from which `unfinished` reads the fetch; it contains no key."""
+        return self._journal.with_suffix(".json")
+
+    def _store_request(self) -> None:
+        cells = self.queries.astype(object).where(self.queries.notna(), None)
+        request = {
+            "endpoint": self.endpoint.as_dict(),
+            "queries": cells.to_dict("list"),
+            "depth": self.depth,
+            "policy": vars(self._policy),
+            "name": self.name,
+        }
+        with in_words(self._request):
+            files.write(self._request, json.dumps(request).encode())
+
+    def _texts(self) -> dict[str, str]:
+        texts = self.queries["text"].fillna("")
+        return dict(zip(self.queries["query_id"], texts, strict=True))
+
     def store(self) -> StoreOutcome:
         """Store the data set without the failed queries, and delete the journal.
 
@@ -150,7 +198,7 @@ class Fetching:
         )
         report = check(dataset, self._findings(run), {})
         outcome = store_loaded(self._workspace, Loaded(dataset, {}, report))
-        self._journal.unlink(missing_ok=True)
+        self.discard()
         return outcome
 
     def _findings(self, run: Run) -> list[Finding]:
@@ -188,13 +236,11 @@ class Fetching:
         return findings
 
     def _fetch(self) -> None:
-        texts = self.queries["text"].fillna("")
-        by_id = dict(zip(self.queries["query_id"], texts, strict=True))
         try:
             with given_keys(self._keys):
                 self._answers = fetch(
                     self.endpoint,
-                    by_id,
+                    self._texts(),
                     self.depth,
                     self._policy,
                     journal=self._journal,
@@ -217,6 +263,31 @@ class Fetching:
     def _count(self, answers: Sequence[Answer]) -> None:
         self.done += sum(each.state == "done" for each in answers)
         self.failed += sum(each.state == "failed" for each in answers)
+
+
+def unfinished(workspace: Workspace) -> list[Fetching]:
+    """Return the fetches that made no data set yet, the latest first, including running ones. Files
+    that are not readable are omitted."""
+    if workspace.read_only:
+        return []
+    found = []
+    with suppress(OSError):
+        requests = (workspace.root / FETCHES).glob("*.json")
+        for file in sorted(requests, key=lambda each: each.stat().st_mtime, reverse=True):
+            with suppress(RankdashError, LookupError, TypeError, ValueError):
+                if file not in _HERE:
+                    _HERE[file] = _earlier(workspace, json.loads(file.read_bytes()))
+                found.append(_HERE[file])
+    return found
+
+
+def _earlier(workspace: Workspace, request: Mapping[str, Any]) -> Fetching:
+    endpoint, queries = Endpoint.of(request["endpoint"]), pd.DataFrame(request["queries"])
+    policy, depth = Policy.of(request["policy"]), int(request["depth"])
+    name = str(request["name"])
+    return Fetching(
+        workspace, endpoint, queries.astype("str"), depth, policy, name, {}, start=False
+    )
 
 
 def _without_documents(name: str, queries: pd.DataFrame) -> Dataset:

@@ -156,7 +156,11 @@ def trial(
     except RankdashError as error:
         if "resume" in error.remedy:
             # A test has nothing to resume.
-            error.remedy = "Check the URL, and that the search engine is running."
+            error = UnavailableError(
+                error.template,
+                remedy="Check the URL, and that the search engine is running.",
+                **error.params,
+            )
         return Trial(shown, reason=str(error), error=error)
     return Trial(
         shown,
@@ -205,7 +209,7 @@ def fetch(
     fetch, and UnavailableError if no further query can succeed. All answers before the error are in
     the journal.
     """
-    done = {} if journal is None else _journalled(journal, endpoint, depth, queries)
+    done = {} if journal is None else journalled(journal, endpoint, depth, queries)
     pending = {query: text for query, text in queries.items() if query not in done}
     answers = dict(done)
     if done:
@@ -362,7 +366,7 @@ def requests_in(journal: Path) -> int:
     return sum(call["attempts"] for call in calls if call is not None)
 
 
-def _journalled(
+def journalled(
     journal: Path, endpoint: Endpoint, depth: int, queries: Mapping[str, str]
 ) -> dict[str, Answer]:
     """Return the done queries in a journal. An incomplete last line is ignored.

@@ -44,7 +44,7 @@ _PART = re.compile(
     r"|(journal|repeat-\d+)\.jsonl)"
 )
 FETCHES = "fetches"
-_FETCH = re.compile(r"[0-9a-f]{16}\.jsonl")
+_FETCH = re.compile(r"[0-9a-f]{16}\.jsonl?")
 
 # Files of operating systems, and files of rankdash from before the workspace exists.
 _NO_CONTENT = {".ds_store", "desktop.ini", "thumbs.db", "lost+found", ".directory"}
@@ -205,8 +205,8 @@ def _is_rankdash_folder(entry: Path) -> bool:
 
 
 def fetch_journal(root: Path, name: str) -> Path:
-    """Return the journal of a fetch, and delete journals that are 30 days old. name: 16 hexadecimal
-    digits."""
+    """Return the journal of a fetch, and delete files of fetches that are 30 days old. name: 16
+    hexadecimal digits."""
     folder = root / FETCHES
     with in_words(folder):
         folder.mkdir(exist_ok=True)

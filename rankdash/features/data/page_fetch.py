@@ -9,7 +9,7 @@ from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import duration, error_text, ngettext, number, reason_text
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
-from rankdash.core.intake.from_search import Fetching, queries_of_file
+from rankdash.core.intake.from_search import Fetching, queries_of_file, unfinished
 from rankdash.core.intake.reading import StoreOutcome
 from rankdash.core.readers.queries import queries_of
 from rankdash.features.data import page_upload
@@ -24,6 +24,7 @@ _FETCHING = "data.fetching"
 _REFRESH_SECONDS = 1.0
 _LINES = 140
 _LONGEST = 1_000_000
+_MOST_UNFINISHED = 3
 _FILES = ["csv", "tsv", "jsonl", "json", "txt", "xlsx", "parquet"]
 
 
@@ -46,6 +47,7 @@ def _form() -> None:
             "engine as the first stage. Labels are not needed: you add them later, on page Label."
         )
     )
+    _unfinished()
     queries = _queries()
     entered = search_form.draw(_PLACE, "" if queries is None else str(queries["text"].iloc[0]))
     if entered is None:
@@ -68,6 +70,36 @@ def _form() -> None:
             _start(entered, queries, name.strip() or title)
     if entered.tried is not None:
         search_form.show(entered.tried)
+
+
+def _unfinished() -> None:
+    """Draw the latest fetches of this workspace that made no data set yet."""
+    found = [each for each in unfinished(workspace()) if each.running or each.done]
+    for place, fetching in enumerate(found[:_MOST_UNFINISHED]):
+        text = ngettext(
+            "Fetch without a data set: {name}, {host} ({done} of {n} query answered).",
+            "Fetch without a data set: {name}, {host} ({done} of {n} queries answered).",
+            fetching.total,
+            name=markdown_safe(fetching.name, 80),
+            host=markdown_safe(fetching.endpoint.address, 120),
+            done=number(fetching.done, 0),
+        )
+        row = st.container(horizontal=True, vertical_alignment="center")
+        row.markdown(text)
+        if row.button(
+            _p("button", "Continue"), icon=":material/resume:", key=f"data.fetch.continue.{place}"
+        ):
+            st.session_state[_FETCHING] = fetching
+            st.rerun()
+        if not fetching.running and row.button(
+            _p("button", "Discard"), icon=":material/delete:", key=f"data.fetch.discard.{place}"
+        ):
+            try:
+                fetching.discard()
+            except RankdashError as error:
+                dialogs.show_error(error_text(error))
+            else:
+                st.rerun()
 
 
 def _queries() -> pd.DataFrame | None:
@@ -167,6 +199,8 @@ def _ended(fetching: Fetching) -> None:
     with st.container(border=True):
         if fetching.error is not None:
             st.error(markdown_safe(error_text(fetching.error), 500), icon=":material/error:")
+        elif not fetching.started:
+            st.info(_("This fetch was not finished."), icon=":material/pending:")
         elif fetching.cancelled:
             st.info(_("The fetch was cancelled."), icon=":material/cancel:")
         else:
@@ -217,7 +251,7 @@ def _choices(fetching: Fetching) -> None:
             return
         st.session_state[_FETCHING] = fetching.again(again.keys)
         st.rerun()
-    complete = fetching.error is None and not fetching.cancelled
+    complete = fetching.started and fetching.error is None and not fetching.cancelled
     if complete and fetching.done:
         label = ngettext(
             "Continue without {n} failed query",

@@ -138,7 +138,11 @@ def draw(place: str, query: str, depth: int = 100) -> Entered | None:
         endpoint = Endpoint.of(_together(url, written))
     except RankdashError as error:
         if "rankdash fetch" in error.remedy:
-            error.remedy = "Correct the JSON, or choose a preset again."
+            error = RankdashError(
+                error.template,
+                remedy="Correct the JSON, or choose a preset again.",
+                **error.params,
+            )
         st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
         return None
     keys = draw_keys(endpoint, place, fixed=False)

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from rankdash.core.base.errors import DataError, FormatError
+from rankdash.core.intake import from_search
 from rankdash.core.intake.from_search import Fetching, queries_of_file
 from rankdash.core.readers import Source
 from rankdash.core.readers.queries import queries_of
@@ -187,6 +188,37 @@ def test_a_cancelled_fetch_continues_in_another_session(workspace, engine):
     assert workspace.name("datasets", second.outcome.dataset_id) == "Shop"
     with pytest.raises(DataError, match="1 to 50,000 queries"):
         Fetching(workspace, endpoint, queries[:0], 5, Policy(), "Shop", {})
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_an_undecided_fetch_is_offered_after_a_reload(workspace, engine, restarted):
+    engine.fault_of = lambda body: {"status": 400} if "money" in str(body) else {}
+    ended(press(fill(opened(), engine), "Fetch 3 queries"))
+    before = len(engine.seen)
+    if restarted:
+        from_search._HERE.clear()
+    app = opened()
+    address = engine.url.partition("://")[2] + SEARCH
+    line = f"Fetch without a data set: Elasticsearch, {address} (2 of 3 queries answered)."
+    assert line in said(app).replace("\\", "")
+    app = press(app, "Continue")
+    assert "2 queries are answered and are not sent again." in said(app)
+    if restarted:
+        assert "This fetch was not finished." in said(app)
+        app = ended(press(app, "Resume"))
+        assert len(engine.seen) == before + 1
+    press(app, "Continue without 1 failed query")
+    [row] = workspace.datasets()
+    assert (row.name, row.queries) == ("Elasticsearch", 2)
+    assert "Fetch without" not in said(opened())
+
+
+def test_an_undecided_fetch_can_be_discarded(workspace, engine):
+    engine.fault_of = lambda body: {"status": 400} if "money" in str(body) else {}
+    ended(press(fill(opened(), engine), "Fetch 3 queries"))
+    assert "Fetch without" not in said(press(opened(), "Discard"))
+    assert list((workspace.root / "fetches").iterdir()) == []
+    assert workspace.datasets() == []
 
 
 def test_queries_are_read_from_an_uploaded_file():
