@@ -42,7 +42,7 @@ from rankdash.core.workspace.folders import FETCHES, fetch_journal
 
 MOST_QUERIES = 50_000
 # Request → its fetch in this process.
-_HERE: dict[Path, Fetching] = {}
+IN_THIS_PROCESS: dict[Path, Fetching] = {}
 
 
 def queries_of_file(source: Source) -> pd.DataFrame:
@@ -101,7 +101,7 @@ class Fetching:
         self._thread = threading.Thread(target=self._fetch, name="first-stage", daemon=True)
         if start:
             self._store_request()
-            _HERE[self._request] = self
+            IN_THIS_PROCESS[self._request] = self
             self._thread.start()
         else:
             texts = self._texts()
@@ -148,7 +148,7 @@ class Fetching:
 
     def discard(self) -> None:
         """Delete the answers. Raises StoreError."""
-        _HERE.pop(self._request, None)
+        IN_THIS_PROCESS.pop(self._request, None)
         with in_words(self._journal):
             self._request.unlink(missing_ok=True)
             self._journal.unlink(missing_ok=True)
@@ -275,9 +275,9 @@ def unfinished(workspace: Workspace) -> list[Fetching]:
         requests = (workspace.root / FETCHES).glob("*.json")
         for file in sorted(requests, key=lambda each: each.stat().st_mtime, reverse=True):
             with suppress(RankdashError, LookupError, TypeError, ValueError):
-                if file not in _HERE:
-                    _HERE[file] = _earlier(workspace, json.loads(file.read_bytes()))
-                found.append(_HERE[file])
+                if file not in IN_THIS_PROCESS:
+                    IN_THIS_PROCESS[file] = _earlier(workspace, json.loads(file.read_bytes()))
+                found.append(IN_THIS_PROCESS[file])
     return found
 
 

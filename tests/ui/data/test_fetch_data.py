@@ -196,7 +196,7 @@ def test_an_undecided_fetch_is_offered_after_a_reload(workspace, engine, restart
     ended(press(fill(opened(), engine), "Fetch 3 queries"))
     before = len(engine.seen)
     if restarted:
-        from_search._HERE.clear()
+        from_search.IN_THIS_PROCESS.clear()
     app = opened()
     address = engine.url.partition("://")[2] + SEARCH
     line = f"Fetch without a data set: Elasticsearch, {address} (2 of 3 queries answered)."
