@@ -12,6 +12,7 @@ import pytest
 from rankdash.core.base.errors import Finding
 from rankdash.core.base.rules import RULE_OF_THUMB
 from rankdash.core.data.measured import Measured, Stopped
+from rankdash.core.data.ranking import CHURN
 from rankdash.core.metrics import Conventions
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.runs.combining import CombinedRun, Tuned, fuse
@@ -20,7 +21,8 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.prices import shipped
 from rankdash.features.overview import command_compare, page_verdict
-from rankdash.features.overview.caveats import Caveat, caveats
+from rankdash.features.overview.caveat import Caveat
+from rankdash.features.overview.caveats import caveats
 from rankdash.features.overview.report_systems import board
 from rankdash.features.policy.policy import Choices, expected
 from rankdash.features.policy.words import basis
@@ -98,6 +100,11 @@ def blind(share: float, of_baseline: bool = False) -> Study:
         return compared(loaded, one)
     other = moved(loaded, [2] * 10, "other")
     return compared(loaded, other, one, baseline=one.id, challengers=(other.id,))
+
+
+def fetched(churn: float) -> Study:
+    loaded = rows(FLAT)
+    return compared(loaded, moved(loaded, TOP, "engine", machine={CHURN: churn}))
 
 
 def stopped() -> Study:
@@ -337,6 +344,8 @@ def cases() -> dict[str, tuple[Any, ...]]:
         "a narrow margin": (as_good(statistics=replace(FEW, equal_margin=0.001)), "as_good"),
         "small, and proven": (led([1] * 60, [1] * 52 + [2] * 8, statistics=RULE), "lead"),
         "what looks wrong about the data": (suspect(), "implausible", "refused_rows"),
+        "an engine with churn": (fetched(0.08), "churn"),
+        "an engine without churn": (fetched(0.0), "churn"),
         "a metric that describes labels has none": (unlabelled(5, metric="judged"),),
         **{
             f"{metric} at {cutoff}: lists of {documents} documents of the {side}": (

@@ -36,7 +36,7 @@ from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.payoff import ARCHETYPES
 from rankdash.core.value.prices import UNITS
 from rankdash.core.value.targets import LIMITS, STATUSES, shipped
-from rankdash.features.overview.caveats import Caveat
+from rankdash.features.overview.caveat import Caveat
 from rankdash.features.report.report import SECTIONS
 from tests.roles import PACKAGE, is_command, is_page
 

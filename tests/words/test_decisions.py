@@ -26,6 +26,7 @@ from rankdash.core.words import verdicts
 from rankdash.core.words.latency import added, busy_notes, excluded_from_times, where_measured
 from rankdash.features.data.words import label_count, lights
 from rankdash.features.overview import caveats
+from rankdash.features.overview.caveat import Caveat
 from rankdash.features.report import words as report_words
 from rankdash.features.report.decision import HitCounts, Step, decision
 from tests.study.best_or_worst import best_or_worst
@@ -59,7 +60,7 @@ def group(value: str, *, proven: bool = True, column: str = DERIVED_SEGMENTS[0].
     return Group(column, value, 7, -0.2, proven)
 
 
-def every_caveat(run: str) -> dict[str, caveats.Caveat]:
+def every_caveat(run: str) -> dict[str, Caveat]:
     return {
         "labels look reversed": caveats.Implausible(REVERSED),
         "refused rows": caveats.RefusedRows(200, 1000),

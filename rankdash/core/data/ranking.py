@@ -178,6 +178,9 @@ QueryState = Literal["done", "failed", "skipped"]
 SHIPPED_WITH = "shipped_with"
 """The key in `Run.machine` that marks runs shipped with a sample."""
 
+CHURN = "churn@10"
+"""The key in `Run.machine` of the mean share of the top 10 that a repeated fetch changes."""
+
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Make the array read-only and return it."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from rankdash.core.base.rules import SettingValue
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.data.ranking import Run
+from rankdash.core.data.ranking import CHURN, Run
 from rankdash.core.rerankers.remote.connection import Policy
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.search.endpoint import Endpoint
@@ -103,7 +103,7 @@ def fetched_run(
     changes = [churn(runs[0].ranking, other.ranking) for other in runs[1:]]
     measured = {
         "repeats": request.repeats,
-        "churn@10": float(np.mean([each.mean for each in changes])),
+        CHURN: float(np.mean([each.mean for each in changes])),
         "changed_queries": float(np.mean([each.changed for each in changes])),
     }
     return replace(runs[0], machine={**runs[0].machine, **measured})

@@ -1,5 +1,4 @@
-"""Caveats of a verdict. Each class defines when a caveat applies, its sentence, and its section of
-the decision page.
+"""The caveats of a verdict, the most serious first.
 
 Pages, reports and commands read the values from `caveats` and the texts from `sentence`, so a class
 that is added here appears in all of them.
@@ -8,11 +7,10 @@ that is added here appears in all of them.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import Self
 
 import numpy as np
 
@@ -29,9 +27,9 @@ from rankdash.core.base.i18n import (
     signed,
 )
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.dataset import FirstStage
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN, Stopped
+from rankdash.core.data.ranking import CHURN
 from rankdash.core.metrics import Judged, parse_measure
 from rankdash.core.metrics.evaluation import mean_of_known
 from rankdash.core.runs import combining
@@ -45,6 +43,7 @@ from rankdash.core.study.pricing import Bill, bill
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.words import prices, queries, verdicts
+from rankdash.features.overview.caveat import Caveat, Fit
 
 # Lists count as equally long if the shorter has at least this share of the longer one's documents.
 _AS_LONG = 0.9
@@ -58,42 +57,6 @@ MANY_WITHOUT = 0.5
 """Smallest share of queries with only relevant candidates that is worth a caveat."""
 
 GAINS = ("better", "small")
-
-Fit = Callable[[str], str]
-"""Function that makes a name or a value from the data safe for an output format, such as by
-escaping."""
-
-Section = Literal["result", "risks", "missing", "elsewhere"]
-"""Section of the decision page. elsewhere: next to the kinds of queries and the prices, which show
-more detail."""
-
-
-class Caveat(ABC):
-    """A caveat of a verdict, with its numbers. Subclasses are ordered by severity, the most serious
-    first.
-
-    code: identifier in JSON. section: of the decision page. title: short text for a label.
-    """
-
-    code: ClassVar[str]
-    section: ClassVar[Section]
-    title: ClassVar[str]
-
-    def __init_subclass__(cls, *, code: str, section: Section, title: str = "") -> None:
-        cls.code, cls.section, cls.title = code, section, title
-
-    @classmethod
-    @abstractmethod
-    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
-        """Yield the caveat if it applies to the verdict on a challenger."""
-
-    def label(self, study: Study, fit: Fit = str) -> str:
-        """Return the caveat in a few words, for display below the verdict."""
-        return _p("caveat", self.title)
-
-    @abstractmethod
-    def sentence(self, study: Study, fit: Fit = str) -> str:
-        """Return the caveat as one or more sentences."""
 
 
 def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
@@ -211,6 +174,31 @@ class RefusedRows(Caveat, code="refused_rows", section="risks", title="rows excl
             "{count} of {rows} rows of the files were excluded: the verdict is about the others.",
             count=number(self.count, 0),
             rows=number(self.rows, 0),
+        )
+
+
+@dataclass(frozen=True)
+class Churn(Caveat, code="churn", section="risks", title="engine with churn"):
+    """Caveat that the search engine of a compared ranking answers one query in different ways.
+    share: the mean share of the top 10 that a repeated request changes."""
+
+    system: str
+    share: float
+
+    @classmethod
+    def of(cls, study: Study, challenger: str) -> Iterator[Self]:
+        for system in (study.baseline, challenger):
+            run = study.run(system)
+            share = None if run is None else run.machine.get(CHURN)
+            if isinstance(share, float) and share > 0:
+                yield cls(system, share)
+
+    def sentence(self, study: Study, fit: Fit = str) -> str:
+        return _(
+            "{system}: a repeated request of a query changes {share} of its top 10 on average. "
+            "Fetch again before you rely on a small change.",
+            system=fit(study.name(self.system)),
+            share=percent(self.share),
         )
 
 

@@ -24,8 +24,8 @@ from rankdash.core.study.judged import JudgedVerdict, headline
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumption
+from rankdash.features.overview.caveat import Caveat
 from rankdash.features.overview.caveats import (
-    Caveat,
     Implausible,
     MadeBaseline,
     TunedHere,

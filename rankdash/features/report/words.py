@@ -14,7 +14,8 @@ from rankdash.core.study.systems import Money
 from rankdash.core.words import prices
 from rankdash.core.words.labelling import STEPS
 from rankdash.core.words.verdicts import kinds
-from rankdash.features.overview.caveats import GAINS, Section
+from rankdash.features.overview.caveat import Section
+from rankdash.features.overview.caveats import GAINS
 from rankdash.features.report.decision import Decision, HitCounts
 
 _LONGEST = 200

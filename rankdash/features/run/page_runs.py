@@ -23,7 +23,7 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN, Level, Measured
-from rankdash.core.data.ranking import SHIPPED_WITH, Run, digest
+from rankdash.core.data.ranking import CHURN, SHIPPED_WITH, Run, digest
 from rankdash.core.runs import combining, jobs
 from rankdash.core.runs.fetch_job import is_fetch
 from rankdash.core.search.endpoint import Endpoint
@@ -187,7 +187,7 @@ _LONGEST = 300
 _IN_SENTENCES = (
     *("runtime", "device", "calibration", "note", "rank_agreement", "agreement_pairs"),
     *("model_package", "model_origin", "model_licence"),
-    *("repeats", "churn@10", "changed_queries"),
+    *("repeats", CHURN, "changed_queries"),
     SHIPPED_WITH,
 )
 
@@ -245,7 +245,7 @@ def _fetched(run: Run) -> Iterator[str]:
             host=markdown_safe(Endpoint.of(str(run.settings["endpoint"])).address, 200),
             request=markdown_safe(str(run.settings.get("request", "")), 40),
         )
-    churn, changed = run.machine.get("churn@10"), run.machine.get("changed_queries")
+    churn, changed = run.machine.get(CHURN), run.machine.get("changed_queries")
     if isinstance(churn, float) and isinstance(changed, float):
         yield _(
             "Churn: {share} of the top 10 changed between two requests, and the top 10 of "

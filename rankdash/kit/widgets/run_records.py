@@ -14,7 +14,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import moment, ngettext, number, percent, refused_text
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import Measured
-from rankdash.core.data.ranking import RETRIEVAL, SHIPPED_WITH
+from rankdash.core.data.ranking import CHURN, RETRIEVAL, SHIPPED_WITH
 from rankdash.core.rerankers import kinds
 from rankdash.core.runs.combining import KIND as COMBINED
 from rankdash.core.runs.results import usage
@@ -68,7 +68,7 @@ class Record:
             yield _("machine was busy")
         if self.measured is not None and self.measured.refused:
             yield refused_text(self.measured.refused, self.measured.requests)
-        churn = self.machine.get("churn@10")
+        churn = self.machine.get(CHURN)
         if isinstance(churn, float):
             yield _("churn of the top 10: {share}", share=percent(churn))
         for stage, name in self.runtimes:
