@@ -205,8 +205,10 @@ def _other_means(study: Study, system: str, measure: Measure) -> Iterator[str]:
     """Yield the means over the queries of a difference, if the table has means over others."""
     comparison = study.comparison
     row, start = (comparison.row(each, measure) for each in (system, study.baseline))
-    if row["left_out"] and not np.allclose(
-        (row["before"], row["after"]), (start["mean"], row["mean"]), equal_nan=True
+    if (
+        row["left_out"]
+        and row["paired"]
+        and not np.allclose((row["before"], row["after"]), (start["mean"], row["mean"]))
     ):
         yield (
             f"The column mean has all queries of each ranking. Over the "
