@@ -88,6 +88,19 @@ def test_a_drop_raises_one_alarm_until_it_is_accepted(nights):
     assert nights.night(worse(worse(DOCS), 40)).code == 1
 
 
+def test_files_of_the_user_beside_the_rankings_are_not_deleted(nights):
+    theirs = nights.folder / "nights"
+    for folder in ("00042-1", "20261101-1"):
+        (theirs / folder).mkdir(parents=True)
+        (theirs / folder / "mine.txt").write_text("mine")
+    (theirs / "lab.journal").write_text("mine")
+    for _ in range(4):
+        assert nights.night().code == 0
+    assert {each.name for each in theirs.iterdir()} == {
+        *("00042-1", "20261101-1", "lab.journal"), "00004-1",
+    }  # fmt: skip
+
+
 def test_an_alarm_ends_when_the_drop_is_gone(nights):
     for _ in range(3):
         nights.night()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from rankdash.core.workspace.tables import read_ranking, write_ranking
 
 _RANKING, _JOURNAL = "run", ".journal"
 _FOLDER = re.compile(r"\d{5,}-\d+")
+_JOURNAL_NAME = re.compile(r"\d{4}-\d\d-\d\d-\d+\.journal")
 _BROKEN = "The state of the nights cannot be read: {reason}."
 _REMEDY = "Restore the file from a copy, or name a new one as state to start again."
 
@@ -115,6 +116,12 @@ class Nights:
         return next(pinned, None)
 
 
+def _folders(nights: Iterable[Line]) -> set[str]:
+    """Return the folders with rankings of nights. A state file may contain other names."""
+    named = {each.folder for night in nights for each in night.fetches}
+    return {each for each in named if _FOLDER.fullmatch(each)}
+
+
 class State:
     """A state file, and the folder of its rankings, whose name lacks the ending of the file."""
 
@@ -152,20 +159,20 @@ class State:
         return Nights(tuple(lines), accepted)
 
     def add(self, line: Line, rankings: Sequence[Ranking], nights: Nights) -> None:
-        """Write the rankings of a night and its line. Remove the rankings that no later night
-        needs. Raises the errors of `append`."""
+        """Write the rankings of a night and its line. Remove the journals, and the rankings of
+        earlier nights that no later night needs. Raises the errors of `append`."""
         for fetched, ranking in zip(line.fetches, rankings, strict=True):
             folder = self.folder / fetched.folder
             folder.mkdir(parents=True, exist_ok=True)
             write_ranking(folder, _RANKING, ranking)
         self._append(line)
-        needed = filter(None, (line, nights.accepted, nights.first))
-        folders = {each.folder for night in needed for each in night.fetches}
+        needed = _folders(filter(None, (line, nights.accepted, nights.first)))
+        for name in _folders(nights.lines) - needed:
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        # The folder may also contain files of the user.
         for stored in self.folder.iterdir():
-            if stored.suffix == _JOURNAL:
+            if _JOURNAL_NAME.fullmatch(stored.name):
                 stored.unlink(missing_ok=True)
-            elif _FOLDER.fullmatch(stored.name) and stored.name not in folders:
-                shutil.rmtree(stored, ignore_errors=True)
 
     def accept(self, line: Line, made: str) -> None:
         """Make a night the pinned run. Raises the errors of `append`."""
