@@ -19,7 +19,8 @@ import pandas as pd
 from rankdash.core.base import files
 from rankdash.core.base.errors import DataError, Finding, RankdashError, SpecError
 from rankdash.core.base.i18n import speaking
-from rankdash.core.data.dataset import Dataset, Judgements
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.measured import WithoutText
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.metrics import Conventions, Evaluation, one_threshold, parse_metrics

@@ -6,7 +6,7 @@ import pytest
 
 from rankdash.core.readers import read, sources_at
 from rankdash.core.search.endpoint import presets
-from tests.rerankers.loopback import SEARCH
+from tests.rerankers.loopback import engine_at
 from tests.sets import SAMPLE
 
 KEY = "a-secret-key-0123456789"
@@ -19,18 +19,8 @@ def engine(server, monkeypatch, tmp_path):
     server.forget(KEY)
     rows = map(json.loads, (SAMPLE / "corpus.jsonl").read_text().splitlines())
     server.documents = {row["_id"]: f"{row['title']} {row['text']}" for row in rows}
-    endpoint = {
-        "name": "Words",
-        "url": server.url + SEARCH,
-        "headers": {"Authorization": {"env": "SEARCH_KEY", "prefix": "ApiKey "}},
-        "body": {"query": {"match": {"text": "{query}"}}, "size": "{k}"},
-        "hits": "hits.hits",
-        "id": "_id",
-        "text": "_source.text",
-        "score": "_score",
-    }
     file = tmp_path / "words.json"
-    file.write_text(json.dumps(endpoint))
+    file.write_text(json.dumps(engine_at(server.url, name="Words")))
     return file
 
 

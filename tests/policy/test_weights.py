@@ -12,7 +12,8 @@ from hypothesis import strategies as some
 from rankdash.app.command import main
 from rankdash.core.base.errors import DataError, SettingError
 from rankdash.core.base.i18n import signed
-from rankdash.core.data.dataset import Dataset, Judgements
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions
 from rankdash.core.rerankers import create, get

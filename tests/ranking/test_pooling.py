@@ -5,7 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rankdash.core.data.ranking import Ranking, adds_documents, places_of, pooled
+from rankdash.core.data.overlap import adds_documents, places_of, pooled
+from rankdash.core.data.ranking import Ranking
 from tests.lists import ranking
 
 

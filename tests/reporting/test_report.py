@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rankdash.core.base.errors import DataError, SpecError
-from rankdash.core.data.dataset import Judgements
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.measured import Level, Measured
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, registry

@@ -40,6 +40,21 @@ CHAT = "/v1/chat/completions"
 SEARCH = "/docs/_search"
 
 
+def engine_at(url: str, **fields: object) -> dict[str, object]:
+    """Return the description of the search engine of a server, with changed or added fields."""
+    return {
+        "name": "Stub",
+        "url": url + SEARCH,
+        "headers": {"Authorization": {"env": "SEARCH_KEY", "prefix": "ApiKey "}},
+        "body": {"query": {"match": {"text": "{query}"}}, "size": "{k}"},
+        "hits": "hits.hits",
+        "id": "_id",
+        "text": "_source.text",
+        "score": "_score",
+        **fields,
+    }
+
+
 def words(text: str) -> set[str]:
     return {*re.findall(r"[a-z0-9]+", text.lower()), *re.findall(r"[\u4e00-\u9fff]", text)}
 

@@ -13,25 +13,13 @@ from rankdash.core.runs.worker import Attempt
 from rankdash.core.search.endpoint import Endpoint
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
-from tests.rerankers.loopback import SEARCH
+from tests.rerankers.loopback import engine_at
 
 KEY = "typed-by-hand-4711"
 
 
 def endpoint(url, **fields):
-    return Endpoint.of(
-        {
-            "name": "Stub",
-            "url": url + SEARCH,
-            "headers": {"Authorization": {"env": "SEARCH_KEY", "prefix": "ApiKey "}},
-            "body": {"query": {"match": {"text": "{query}"}}, "size": "{k}"},
-            "hits": "hits.hits",
-            "id": "_id",
-            "text": "_source.text",
-            "score": "_score",
-            **fields,
-        }
-    )
+    return Endpoint.of(engine_at(url, **fields))
 
 
 def asked(server):

@@ -18,7 +18,7 @@ from rankdash.core.data.ranking import RETRIEVAL, Ranking
 from rankdash.core.rerankers.remote.connection import Clock, Policy, given_keys
 from rankdash.core.search.endpoint import Endpoint, Hit
 from rankdash.core.search.fetching import Answer, churn, fetch, fetched, trial
-from tests.rerankers.loopback import SEARCH
+from tests.rerankers.loopback import SEARCH, engine_at
 from tests.sets import ROOT
 
 WORDS = [f"word{number}" for number in range(40)]
@@ -28,20 +28,7 @@ KEY = "a-secret-key-0123456789"
 
 
 def engine(url: str, **fields: object) -> Endpoint:
-    return Endpoint.of(
-        {
-            "name": "Stub",
-            "url": url + SEARCH,
-            "headers": {"Authorization": {"env": "SEARCH_KEY", "prefix": "ApiKey "}},
-            "body": {"query": {"match": {"text": "{query}"}}, "size": "{k}"},
-            "hits": "hits.hits",
-            "id": "_id",
-            "text": "_source.text",
-            "score": "_score",
-            "partial": "timed_out",
-            **fields,
-        }
-    )
+    return Endpoint.of(engine_at(url, **{"partial": "timed_out", **fields}))
 
 
 class SharedClock(Clock):

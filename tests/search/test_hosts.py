@@ -12,7 +12,7 @@ from rankdash.core.base.errors import DataError, RankdashError, SettingError, Un
 from rankdash.core.rerankers.remote.connection import Policy
 from rankdash.core.search.endpoint import Endpoint
 from rankdash.core.search.fetching import fetch, trial
-from tests.rerankers.loopback import SEARCH
+from tests.rerankers.loopback import SEARCH, engine_at
 from tests.test_allowed import PRIVATE
 
 KEY = "a-secret-key-0123456789"
@@ -26,17 +26,7 @@ TRICKS = [
 
 
 def http(origin: str, **fields: object) -> Endpoint:
-    return Endpoint.of(
-        {
-            "url": origin + SEARCH,
-            "headers": {"X-Key": {"env": "SEARCH_KEY"}},
-            "body": {"query": {"match": {"text": "{query}"}}, "size": "{k}"},
-            "hits": "hits.hits",
-            "id": "_id",
-            "text": "_source.text",
-            **fields,
-        }
-    )
+    return Endpoint.of(engine_at(origin, **{"headers": {"X-Key": {"env": "SEARCH_KEY"}}, **fields}))
 
 
 def postgres(netloc: str, **fields: object) -> Endpoint:

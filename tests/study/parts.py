@@ -17,7 +17,8 @@ import pandas as pd
 
 from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.data.dataset import Dataset, Judgements
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ranking import Ranking, Reading, Run
 from rankdash.core.metrics import Conventions, Judged, Measure
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking

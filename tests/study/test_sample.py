@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.data.dataset import Dataset, Judgements
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ranking import Reading, Run
 from rankdash.core.metrics import Conventions
 from rankdash.core.readers import sources_from_path

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.core.data.dataset import Judgements
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.readers import sources_from_path
 from rankdash.core.readers.loading import load
 from rankdash.core.sampling.bias_corrected import correct

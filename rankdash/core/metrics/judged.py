@@ -31,13 +31,8 @@ from rankdash.core.data.arrays import (
     places_in,
     sort_codes,
 )
-from rankdash.core.data.ranking import (
-    Groups,
-    Ranking,
-    coded,
-    group_rows,
-    places_of,
-)
+from rankdash.core.data.overlap import places_of
+from rankdash.core.data.ranking import Groups, Ranking, coded, group_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from rankdash.core.base.errors import DataError, Finding, SettingError
-from rankdash.core.data.dataset import Dataset, FirstStage, Judgements, Retriever, Tables
+from rankdash.core.data.dataset import Dataset, FirstStage, Retriever, Tables
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.readers import Choices, Parsed, Source, read, sources_at, stem_of
 from rankdash.core.readers.checks.check import CheckReport, check

@@ -165,27 +165,28 @@ def submit_retrieval(
     workspace: Workspace, dataset_id: str, how: Retrieval, name: str, job_id: str | None = None
 ) -> str:
     """Queue a retrieval from all documents and return its id, as `submit` does."""
-    return Queue(workspace).submit(
-        dataset_id=dataset_id,
-        name=name,
-        reranker=RETRIEVAL,
-        settings=how.as_dict(),
-        depth=None,
-        sample=None,
-        seed=0,
-        job_id=job_id,
-    )
+    return _submit_retrieval(workspace, dataset_id, how.as_dict(), name, job_id)
 
 
 def submit_fetch(
     workspace: Workspace, dataset_id: str, request: Fetch, name: str, job_id: str | None = None
 ) -> str:
     """Queue a fetch from a search engine and return its id, as `submit` does."""
+    return _submit_retrieval(workspace, dataset_id, request.settings, name, job_id)
+
+
+def _submit_retrieval(
+    workspace: Workspace,
+    dataset_id: str,
+    settings: Mapping[str, SettingValue],
+    name: str,
+    job_id: str | None,
+) -> str:
     return Queue(workspace).submit(
         dataset_id=dataset_id,
         name=name,
         reranker=RETRIEVAL,
-        settings=request.settings,
+        settings=settings,
         depth=None,
         sample=None,
         seed=0,

@@ -20,7 +20,7 @@ from scipy import special
 
 from rankdash.core.base.rules import FEWEST_QUERIES
 from rankdash.core.data.arrays import Floats, Integers
-from rankdash.core.data.dataset import Judgements
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.sampling.label_plan import LabelPool
 
 _PAIR = ["query_id", "doc_id"]

@@ -13,7 +13,7 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError, SpecError
 from rankdash.core.data.arrays import Floats
-from rankdash.core.data.dataset import Judgements
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.estimate import Estimate, estimate, next_draw

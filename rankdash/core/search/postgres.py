@@ -133,13 +133,11 @@ class Postgres(Exchange):
             with suppress(self._psycopg.Error):
                 connection.close()
             self._own.connection = None
-            return Outcome(0, error=f"the connection was lost ({reason})", pause=0.0, gone=True)
+            return Outcome.lost(reason)
         if "FATAL" in str(error) and "connection" not in str(error).partition("FATAL")[2]:
             # No further request can succeed, as with this status of HTTP.
             return Outcome(_UNAUTHORIZED, error=reason, refused=True, message=reason)
-        return Outcome(
-            0, error=f"there is no connection ({reason})", pause=0.0, gone=True, absent=True
-        )
+        return Outcome.unreachable(reason)
 
     def _reason(self, error: Exception) -> str:
         text = first_line(error)

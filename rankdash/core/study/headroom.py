@@ -33,7 +33,8 @@ from rankdash.core.data.arrays import (
     places,
     sort_descending,
 )
-from rankdash.core.data.ranking import RETRIEVAL, pooled, source_id
+from rankdash.core.data.overlap import pooled
+from rankdash.core.data.ranking import RETRIEVAL, source_id
 from rankdash.core.metrics import (
     Conventions,
     Evaluation,

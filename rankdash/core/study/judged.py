@@ -15,7 +15,7 @@ import pandas as pd
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.data.arrays import Flags, Floats
-from rankdash.core.data.dataset import Judgements
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ranking import coded
 from rankdash.core.metrics import evaluate, match
 from rankdash.core.sampling.bias_corrected import (

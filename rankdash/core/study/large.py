@@ -17,7 +17,8 @@ import numpy as np
 
 from rankdash.core.base.errors import DataError, Finding
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.data.ranking import Ranking, Run, adds_documents, pooled
+from rankdash.core.data.overlap import adds_documents, pooled
+from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge
 from rankdash.core.metrics.judged import JudgedPieces
 from rankdash.core.readers import Conflict, ReadLimits, Source

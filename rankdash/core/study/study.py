@@ -19,7 +19,8 @@ from rankdash.core.base.errors import SpecError
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.data.ranking import Ranking, Run, adds_documents
+from rankdash.core.data.overlap import adds_documents
+from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.metrics import (
     Conventions,
     Evaluation,
@@ -50,7 +51,7 @@ from rankdash.core.study.unjudged.system_bounds import (
 
 # Not needed for metrics, and as slow to import as scoring a million rows.
 if TYPE_CHECKING:
-    from rankdash.core.data.dataset import Judgements
+    from rankdash.core.data.judgements import Judgements
     from rankdash.core.readers.checks.check import CheckReport
     from rankdash.core.runs.combining import Tuned
     from rankdash.core.sampling.status import LabelStatus

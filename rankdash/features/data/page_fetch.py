@@ -61,10 +61,10 @@ def _form() -> None:
     label = ngettext("Fetch {n} query", "Fetch {n} queries", count)
     if right.button(label, icon=":material/download:", type="primary", key="data.fetch.start"):
         if queries is None:
-            redraw.hold()
+            redraw.pause()
             st.error(_("Enter queries first: paste them, or add a file."), icon=":material/edit:")
         elif entered.keys.missing:
-            redraw.hold()
+            redraw.pause()
             st.error(entered.keys.missing, icon=":material/key_off:")
         else:
             _start(entered, queries, name.strip() or title)
@@ -246,7 +246,7 @@ def _choices(fetching: Fetching) -> None:
         _p("button", "Resume"), type="primary", icon=":material/resume:", key="data.fetch.resume"
     ):
         if again.missing:
-            redraw.hold()
+            redraw.pause()
             st.error(again.missing, icon=":material/key_off:")
             return
         st.session_state[_FETCHING] = fetching.again(again.keys)
@@ -270,7 +270,7 @@ def _store(fetching: Fetching) -> None:
         with st.spinner(_("Checking and storing"), show_time=True):
             outcome = fetching.store()
     except RankdashError as error:
-        redraw.hold()
+        redraw.pause()
         st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
     else:
         _open(outcome)

@@ -188,7 +188,7 @@ def _said() -> None:
     if more:
         lines.append("- " + ngettext("and {n} more", "and {n} more", more))
     if lines:
-        redraw.hold()
+        redraw.pause()
         heading = _("Existing content was not changed. Differences in the file:")
         st.warning("\n".join([heading, "", *lines]), icon=":material/info:")
 

@@ -268,7 +268,7 @@ def _settle(upload: _Upload, outcome: Callable[[], StoreOutcome]) -> None:
 
 def _refuse(error: RankdashError) -> None:
     """Show why files cannot be used, each file on a separate line."""
-    redraw.hold()
+    redraw.pause()
     if isinstance(error, RefusedFilesError):
         head = _("Files that cannot be used: {count}. {each}", count=len(error.errors), each="")
         each = (markdown_safe(error_text(one), _LONGEST_REFUSAL) for one in error.errors)

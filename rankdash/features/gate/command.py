@@ -40,6 +40,7 @@ from rankdash.kit.commands.arguments import (
     add_judge,
     add_label_rules,
     add_labels,
+    add_outputs,
     add_profile,
     rules,
 )
@@ -96,16 +97,7 @@ def add(parser: Parser) -> None:
     parser.number("--tie-band", band)
     parser.number("--seed", "random seed; the same seed gives the same p in compare", kind=int)
     add_conventions(parser)
-    parser.formats(("text", "json", "markdown", "junit"))
-    parser.option(
-        "--out",
-        "FILE",
-        "write to a file, and text to the screen; may be repeated. The extension sets the format: "
-        ".md Markdown, .xml JUnit, .json JSON, .txt text, otherwise --format; - is standard output",
-        also=("-o",),
-        action="append",
-        default=[],
-    )
+    add_outputs(parser)
     add_label_rules(parser)
     parser.set_defaults(command=_gate)
 

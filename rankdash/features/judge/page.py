@@ -24,7 +24,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import FEWEST_QUERIES
-from rankdash.core.data.dataset import Judgements
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.sampling.bias_corrected import ranked_judges
 from rankdash.core.sampling.rater_agreement import (
     FEWEST_PAIRS,

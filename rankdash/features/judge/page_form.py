@@ -16,7 +16,7 @@ from rankdash.core.base.i18n import duration, error_text, ngettext, number
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import SettingValue
-from rankdash.core.data.dataset import Judgements
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.intake.reading import tried
 from rankdash.core.readers.loading import judgements_in
 from rankdash.core.rerankers.remote.connection import Estimate

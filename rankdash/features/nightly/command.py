@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from rankdash.core.base.errors import RankdashError, SpecError
 from rankdash.features.nightly.config import Config
 from rankdash.features.nightly.state import State
-from rankdash.kit.commands.arguments import DONE, INCOMPLETE, Parser
+from rankdash.kit.commands.arguments import DONE, INCOMPLETE, Parser, add_outputs
 from rankdash.kit.commands.checks import write_files, write_refusal
 from rankdash.kit.commands.output import STANDARD, spare_the_input, target_of
 
@@ -39,16 +39,7 @@ def add(parser: Parser) -> None:
     parser.option(
         "--date", "DATE", "the date of the night, such as 2026-11-28 (default: today, in UTC)"
     )
-    parser.formats(("text", "json", "markdown", "junit"))
-    parser.option(
-        "--out",
-        "FILE",
-        "write to a file, and text to the screen; may be repeated. The extension sets the format: "
-        ".md Markdown, .xml JUnit, .json JSON, .txt text, otherwise --format; - is standard output",
-        also=("-o",),
-        action="append",
-        default=[],
-    )
+    add_outputs(parser)
     parser.set_defaults(command=_nightly)
 
 

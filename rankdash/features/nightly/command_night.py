@@ -89,10 +89,10 @@ class Night:
 
     def accept(self) -> Line:
         """Make the newest night the pinned run, also in the workspace if its pinned run is used.
-        Return it. Raises DataError if there is no night."""
+        Return it. Raises DataError if no night is stored."""
         line = self._nights.last
         if line is None:
-            raise DataError("There is no night to accept.", remedy="Run the command once before.")
+            raise DataError("No night can be accepted yet.", remedy="Run the command once before.")
         if self._config.pinned == (WORKSPACE,) and self._workspace is not None:
             Pins(self._workspace).pin(line.run_id)
         self._state.accept(line, _now())

@@ -19,7 +19,8 @@ from rankdash.core.data.arrays import (
     rearranged,
     sort_codes,
 )
-from rankdash.core.data.ranking import Ranking, places_of
+from rankdash.core.data.overlap import places_of
+from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, Judged
 
 Ranks = npt.NDArray[np.int32]

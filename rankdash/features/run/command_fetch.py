@@ -20,13 +20,13 @@ from rankdash.core.base.errors import DataError
 from rankdash.core.base.rules import settings_of
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, Run, documents_of
-from rankdash.core.readers import Source, read, sources_at
-from rankdash.core.readers.loading import checked, usable
+from rankdash.core.readers import Source
 from rankdash.core.readers.queries import queries_in
 from rankdash.core.rerankers.remote.connection import Policy
 from rankdash.core.search.endpoint import Endpoint, Hit, presets
 from rankdash.core.search.fetching import Answer, churn, fetch, fetched, requests_in, trial
 from rankdash.core.words.queries import query_count
+from rankdash.features.run.command_retrieve import without_first_stage
 from rankdash.kit.commands.arguments import (
     DONE,
     INCOMPLETE,
@@ -36,9 +36,8 @@ from rankdash.kit.commands.arguments import (
     add_label_rules,
     add_match,
     chosen_settings,
-    columns_of,
 )
-from rankdash.kit.commands.output import aligned, or_null, printable, warn, write, write_ranking
+from rankdash.kit.commands.output import aligned, or_null, printable, write, write_ranking
 from rankdash.kit.commands.rankings import names_of
 from rankdash.kit.commands.timings import write_timings
 
@@ -204,9 +203,10 @@ def _fetch(arguments: argparse.Namespace, endpoints: dict[str, Endpoint], policy
             for number in range(1, arguments.repeat + 1)
         ]
         for number, journal in enumerate(journals, 1):
-            told = _progress(f"{name}, fetch {number}" if arguments.repeat > 1 else name, texts)
+            label = f"{name}, fetch {number}" if arguments.repeat > 1 else name
+            report = _progress(label, texts)
             fetches.append(
-                fetch(endpoint, texts, arguments.depth, policy, journal=journal, on_answers=told)
+                fetch(endpoint, texts, arguments.depth, policy, journal=journal, on_answers=report)
             )
         run = fetched(dataset, endpoint, fetches[0], arguments.depth, name)
         results.append(_Fetched(name, endpoint, run, fetches, journals))
@@ -223,19 +223,7 @@ def _dataset(arguments: argparse.Namespace) -> Dataset:
         documents = pd.DataFrame({"doc_id": [], "title": [], "text": []})
         labels = pd.DataFrame({"query_id": [], "doc_id": [], "label": []})
         return Dataset(path.stem, queries, documents, labels, Ranking.from_lists([]))
-    parsed = read(
-        sources_at(arguments.data),
-        conflict=arguments.conflict,
-        worst_label=arguments.worst_label,
-        match=arguments.match,
-        columns=columns_of(arguments.columns),
-    )
-    # A data set has a first stage, which is not used here.
-    loaded = usable(
-        checked(parsed, retrieval="bm25" if parsed.candidates is None else None, retrieved=1)
-    )
-    warn(each for each in loaded.report.warnings if each.code != "made_first_stage")
-    return loaded.dataset
+    return without_first_stage(arguments)
 
 
 def _folder(out: str) -> Path:

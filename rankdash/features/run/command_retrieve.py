@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from rankdash.core.data.dataset import Dataset
 from rankdash.core.readers import read, sources_at
 from rankdash.core.readers.loading import checked, usable
 from rankdash.core.runs.retrieving import RETRIEVAL_SETTINGS, Retrieval, retrieved
@@ -65,19 +66,7 @@ def _command(arguments: argparse.Namespace) -> int:
     table = None if arguments.timings is None else target_of(arguments.timings)
     for written in filter(None, (target, table)):
         spare_the_input(written, arguments.data)
-    parsed = read(
-        sources_at(arguments.data),
-        conflict=arguments.conflict,
-        worst_label=arguments.worst_label,
-        match=arguments.match,
-        columns=columns_of(arguments.columns),
-    )
-    # A data set has a first stage, which is not used here.
-    loaded = usable(
-        checked(parsed, retrieval="bm25" if parsed.candidates is None else None, retrieved=1)
-    )
-    warn(each for each in loaded.report.warnings if each.code != "made_first_stage")
-    run = retrieved(loaded.dataset, how, how.how)
+    run = retrieved(without_first_stage(arguments), how, how.how)
     write_ranking(run.ranking, target, run.name)
     if table is not None:
         write_timings(run, table)
@@ -91,3 +80,19 @@ def _command(arguments: argparse.Namespace) -> int:
         f"Written: {place_name(target)}\n"
     )
     return DONE if failed.empty else INCOMPLETE
+
+
+def without_first_stage(arguments: argparse.Namespace) -> Dataset:
+    """Return the data set in --data, whose first stage is not used; print its warnings."""
+    parsed = read(
+        sources_at(arguments.data),
+        conflict=arguments.conflict,
+        worst_label=arguments.worst_label,
+        match=arguments.match,
+        columns=columns_of(arguments.columns),
+    )
+    loaded = usable(
+        checked(parsed, retrieval="bm25" if parsed.candidates is None else None, retrieved=1)
+    )
+    warn(each for each in loaded.report.warnings if each.code != "made_first_stage")
+    return loaded.dataset

@@ -73,7 +73,7 @@ def form(dataset_id: str) -> None:
         _p("button", "Fetch"), icon=":material/download:", type="primary", key="fetch.start"
     ):
         if entered.keys.missing:
-            redraw.hold()
+            redraw.pause()
             st.error(entered.keys.missing, icon=":material/key_off:")
         else:
             _start(dataset_id, entered, int(repeats))

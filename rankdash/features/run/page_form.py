@@ -140,7 +140,7 @@ def draw(dataset_id: str) -> None:
         no_key = {name: each.missing for name, each in key_fields.items() if each.missing}
         for name, missing in no_key.items():
             text = _("{where}: {what}", where=_p("reranker", offered[name].title), what=missing)
-            redraw.hold()
+            redraw.pause()
             st.error(text, icon=":material/key_off:")
         if not no_key:
             _start(dataset_id, wishes, timing, without_text, actors, stopping, fused=fused)

@@ -307,6 +307,20 @@ def add_plugin(parser: Parser) -> None:
 _PRESETS = {**CONVENTION_PRESETS, "trec_eval9": Conventions.trec_eval(9)}
 
 
+def add_outputs(parser: Parser) -> None:
+    """Add the formats and the files of a check for CI."""
+    parser.formats(("text", "json", "markdown", "junit"))
+    parser.option(
+        "--out",
+        "FILE",
+        "write to a file, and text to the screen; may be repeated. The extension sets the format: "
+        ".md Markdown, .xml JUnit, .json JSON, .txt text, otherwise --format; - is standard output",
+        also=("-o",),
+        action="append",
+        default=[],
+    )
+
+
 def add_conventions(parser: Parser) -> None:
     parser.choice(
         "--conventions",

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from rankdash.core.data.dataset import Judgements
+    from rankdash.core.data.judgements import Judgements
     from rankdash.core.data.ranking import Ranking, Run
     from rankdash.core.metrics import Evaluation, Measure
     from rankdash.core.readers.loading import Retrieval

@@ -36,7 +36,7 @@ def rename(title: str, current: str, apply: Callable[[str], None]) -> None:
             st.rerun()
         _offer_cancel(cancel)
 
-    redraw.hold()
+    redraw.pause()
     ask()
 
 
@@ -61,7 +61,7 @@ def delete(title: str, sentences: list[str], apply: Callable[[], None]) -> None:
             st.rerun()
         _offer_cancel(cancel)
 
-    redraw.hold()
+    redraw.pause()
     ask()
 
 
@@ -93,7 +93,7 @@ def refused(place: str) -> None:
 
 def show_error(text: str, longest: int = 600) -> None:
     """Show why a click was refused; the message stays until the next click."""
-    redraw.hold()
+    redraw.pause()
     st.error(markdown_safe(text, longest), icon=":material/error:")
 
 

@@ -47,7 +47,7 @@ def shows(dataset_id: str | None, names: Names) -> None:
         _shown[context.session_id] = dataset_id, _of(dataset_id, names)
 
 
-def hold() -> None:
+def pause() -> None:
     """Exclude this session from reruns until its script runs again."""
     context = get_script_run_ctx()
     if context is not None:

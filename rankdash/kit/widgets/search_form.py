@@ -323,11 +323,11 @@ def _test(place: str, entered: Entered, query: str) -> Trial | None:
     )
     tried = (entered.endpoint.request_hash, text, entered.depth)
     if pressed and not text.strip():
-        redraw.hold()
+        redraw.pause()
         st.error(_("Enter a test query."), icon=":material/edit:")
         return None
     if pressed and entered.keys.missing:
-        redraw.hold()
+        redraw.pause()
         st.error(entered.keys.missing, icon=":material/key_off:")
         return None
     if pressed:
@@ -335,7 +335,7 @@ def _test(place: str, entered: Entered, query: str) -> Trial | None:
             try:
                 result = trial(entered.endpoint, text, entered.depth, entered.policy)
             except RankdashError as error:
-                redraw.hold()
+                redraw.pause()
                 st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
                 return None
         st.session_state[f"{_TRIED}.{place}"] = (tried, result)

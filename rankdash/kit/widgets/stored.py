@@ -20,7 +20,8 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.core.base.errors import Finding, RankdashError, StoreError
-from rankdash.core.data.dataset import Dataset, Judgements
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.ranking import Ranking, Run, digest
 from rankdash.core.readers.checks import check as reports
 from rankdash.core.readers.checks.check import CheckReport, check, relabelled

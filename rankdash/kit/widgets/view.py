@@ -20,7 +20,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.shipped import PAGES
-from rankdash.core.data.dataset import Judgements
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.study.leaderboard import best_challenger
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE

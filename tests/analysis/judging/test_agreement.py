@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from rankdash.core.data.dataset import Judgements
+from rankdash.core.data.judgements import Judgements
 from rankdash.core.sampling.label_plan import pool_of
 from rankdash.core.sampling.rater_agreement import (
     FEWEST_PAIRS,

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from rankdash.core.data.dataset import Judgements
+from rankdash.core.data.judgements import Judgements
 from tests.results import results, several
 
 ROWS = [("q1", "d1", 3.0, ""), ("q1", "d2", np.nan, "timeout"), ("q2", "d1", 0.0, "")]

@@ -15,7 +15,7 @@ from rankdash.core.search.endpoint import Endpoint
 from rankdash.features.data import page_fetch
 from rankdash.features.run import page_fetch as run_page_fetch
 from rankdash.kit.widgets.labels import corrections
-from tests.rerankers.loopback import SEARCH
+from tests.rerankers.loopback import SEARCH, engine_at
 from tests.ui.page_text import page_text
 from tests.ui.sessions import button, part, press, said
 
@@ -158,15 +158,7 @@ def test_a_fetch_that_finds_nothing_stores_nothing(workspace, engine):
 
 
 def test_a_cancelled_fetch_continues_in_another_session(workspace, engine):
-    endpoint = Endpoint.of(
-        {
-            "url": engine.url + SEARCH,
-            "body": {"query": {"match": {"text": "{query}"}}, "size": "{k}"},
-            "hits": "hits.hits",
-            "id": "_id",
-            "text": "_source.text",
-        }
-    )
+    endpoint = Endpoint.of(engine_at(engine.url, headers={}))
     queries = queries_of("\n".join(f"how to return {n}" for n in range(30)))
     engine.fault_of = lambda _body: {"slow": 0.05}
 

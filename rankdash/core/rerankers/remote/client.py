@@ -135,6 +135,17 @@ class Outcome:
     message: str = ""
     connect_s: float = 0.0
 
+    @classmethod
+    def unreachable(cls, reason: str) -> Outcome:
+        """Return the result if no connection can be opened."""
+        error = f"there is no connection ({reason})"
+        return cls(0, error=error, pause=0.0, gone=True, absent=True)
+
+    @classmethod
+    def lost(cls, reason: str) -> Outcome:
+        """Return the result if an open connection ends."""
+        return cls(0, error=f"the connection was lost ({reason})", pause=0.0, gone=True)
+
 
 class _Opening:
     """Time that a request takes to open a connection; `httpx` calls it with each step."""
@@ -412,8 +423,7 @@ class Client(Exchange):
             ) as response:
                 body = _read(response, budget)
         except (httpx.ConnectTimeout, httpx.ConnectError) as error:
-            reason = f"there is no connection ({self.redact(str(error))})"
-            return Outcome(0, error=reason, pause=0.0, gone=True, absent=True)
+            return Outcome.unreachable(self.redact(str(error)))
         except httpx.TimeoutException:
             return Outcome(0, error=f"time-out: no answer within {read:.3g} s")
         except httpx.DecodingError as error:
@@ -421,8 +431,7 @@ class Client(Exchange):
                 0, error=f"the answer cannot be decompressed ({self.redact(str(error))})", pause=0.0
             )
         except httpx.TransportError as error:
-            reason = f"the connection was lost ({self.redact(str(error))})"
-            return Outcome(0, error=reason, pause=0.0, gone=True)
+            return Outcome.lost(self.redact(str(error)))
         if body is None and budget.left <= 0:
             return Outcome(0, error="time-out: query time limit reached")
         if body is None:

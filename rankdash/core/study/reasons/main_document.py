@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.core.data.arrays import Flags, Floats, Integers, offsets_from, owners, places_in
-from rankdash.core.data.ranking import Ranking, Reading, places_of
+from rankdash.core.data.overlap import places_of
+from rankdash.core.data.ranking import Ranking, Reading
 from rankdash.core.metrics import Conventions, Judged, Measure
 from rankdash.core.metrics.engine import Relevance
 from rankdash.core.statistics.alignment import direction
