@@ -1,18 +1,23 @@
 """A fetch from a search engine as a job: cancelled, resumed, retried, and repeated."""
 
+import io
 import json
 import threading
 
 import pytest
 
+from rankdash.core.readers.checks.check import check
 from rankdash.core.rerankers.remote.connection import Policy
 from rankdash.core.runs import jobs
 from rankdash.core.runs.fetch_job import Fetch
 from rankdash.core.runs.jobs import Handover, JobRequest
+from rankdash.core.runs.retrieving import Retrieval
 from rankdash.core.runs.worker import Attempt
 from rankdash.core.search.endpoint import Endpoint
+from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
+from rankdash.core.workspace.workspace_file import archive, import_workspace
 from tests.rerankers.loopback import engine_at
 
 KEY = "typed-by-hand-4711"
@@ -89,6 +94,38 @@ def test_a_fetch_is_a_run_with_documents_that_the_data_set_lacks(workspace, data
     workspace.delete_run(again)
     assert set(workspace.run(reranked).documents["doc_id"]) == {"new0", "new1", "new2"}
     assert "new1" in workspace.dataset(dataset.id).document_places
+
+
+def test_a_query_that_loses_its_hits_is_churn(workspace, dataset, engine, work):
+    engine.documents = {"d0": "ask"}
+    last = 6
+    engine.fault_of = lambda _body: (
+        (engine.documents.clear() if len(engine.seen) > last else None) or {}
+    )
+    job_id = submit(workspace, dataset, engine, repeats=2)
+    assert work(SEARCH_KEY=KEY).state == "done"
+    machine = workspace.run(job_id).machine
+    assert machine["churn@10"] > 0.5 and machine["changed_queries"] > 0.5
+
+
+def test_a_retrieval_keeps_the_fetched_documents_that_it_ranks(workspace, dataset, engine, work):
+    workspace.delete_dataset(dataset.id)
+    workspace.save_dataset(dataset, report_json=check(dataset, [], {}).to_json())
+    fetched = submit(workspace, dataset, engine)
+    work(SEARCH_KEY=KEY)
+    retrieved = jobs.submit_retrieval(workspace, dataset.id, Retrieval("bm25", 9), "BM25")
+    assert work().state == "done"
+    run = workspace.run(retrieved)
+    new = {"new0", "new1", "new2"}
+    assert new & {*run.ranking.doc_ids} == {*run.documents["doc_id"]} & new != set()
+    workspace.delete_run(fetched)
+    places = workspace.dataset(dataset.id).document_places
+    assert {*run.ranking.doc_ids} <= places.keys()
+    target = io.BytesIO()
+    archive.export(workspace, target, "1.2.3")
+    other = Workspace(workspace.root.with_name("other"))
+    import_workspace.bring_in(other, target, "shop.rankdash.zip")
+    assert {row.id for row in other.runs()} == {row.id for row in workspace.runs()}
 
 
 def test_a_cancelled_fetch_continues_without_repeated_requests(workspace, dataset, engine, work):

@@ -84,6 +84,8 @@ REFUSED = {
     "method": changed(method="DELETE"),
     "key in a header": changed(headers={"Authorization": "ApiKey abcdefgh1234"}),
     "key in another header": changed(headers={"X-Api-Token": "abc"}),
+    "short key in the URL": changed(url="http://a.example/?subscription-key=0123abcd&q={query}"),
+    "key in the parameters": changed(params={"token": "0123abcd"}),
     "key in the URL": changed(url="http://a.example/?api_key=abcdef123456&q={query}"),
     "key in the body": changed(body={"q": "{query}", "key": "sk-abcdef123456"}),
     "variable": changed(headers={"Authorization": {"env": "HOME"}}),

@@ -17,7 +17,7 @@ from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import RETRIEVAL, Ranking
 from rankdash.core.rerankers.remote.connection import Clock, Policy, given_keys
 from rankdash.core.search.endpoint import Endpoint, Hit
-from rankdash.core.search.fetching import Answer, churn, fetch, fetched, trial
+from rankdash.core.search.fetching import Answer, churn, churns, fetch, fetched, trial
 from tests.rerankers.loopback import SEARCH, engine_at
 from tests.sets import ROOT
 
@@ -341,6 +341,16 @@ def test_churn_is_the_share_of_the_top_that_left():
     assert churn(one, two, 1).per_query == {"a": 0.0, "b": 1.0}
     assert churn(one, two, queries=["c", "e"]).per_query == {"c": 1.0, "e": 0.0}
     assert math.isnan(churn(one, two, queries=[]).mean)
+
+
+def test_churn_from_fetch_to_fetch_counts_an_answer_without_hits():
+    hit = (Hit("x", "", None, 1.0),)
+    first = [Answer("a", "done", hits=hit), Answer("b", "done", hits=hit), Answer("c", "failed")]
+    second = [Answer("a", "done", hits=hit), Answer("b", "done"), Answer("c", "done", hits=hit)]
+    one, other = churns([first, second, first])
+    assert one.per_query == other.per_query == {"a": 0.0, "b": 1.0}
+    assert (one.mean, one.changed) == (0.5, 0.5)
+    assert churns([first]) == []
 
 
 def test_private_hosts_get_no_request_from_a_shared_server(docs, server, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 from rankdash.core.base.errors import Finding
 from rankdash.core.base.rules import RULE_OF_THUMB
 from rankdash.core.data.measured import Measured, Stopped
-from rankdash.core.data.ranking import CHURN
+from rankdash.core.data.ranking import CHURN, SOURCE, SOURCE_ID
 from rankdash.core.metrics import Conventions
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.runs.combining import CombinedRun, Tuned, fuse
@@ -22,7 +22,7 @@ from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.prices import shipped
 from rankdash.features.overview import command_compare, page_verdict
 from rankdash.features.overview.caveat import Caveat
-from rankdash.features.overview.caveats import caveats
+from rankdash.features.overview.caveats import caveats, kinds
 from rankdash.features.overview.report_systems import board
 from rankdash.features.policy.policy import Choices, expected
 from rankdash.features.policy.words import basis
@@ -105,6 +105,13 @@ def blind(share: float, of_baseline: bool = False) -> Study:
 def fetched(churn: float) -> Study:
     loaded = rows(FLAT)
     return compared(loaded, moved(loaded, TOP, "engine", machine={CHURN: churn}))
+
+
+def over_fetched(churn: float) -> Study:
+    loaded = rows(FLAT)
+    engine = moved(loaded, TOP, "engine", machine={CHURN: churn})
+    over = moved(loaded, [2] * 10, "over", settings={SOURCE: "engine", SOURCE_ID: engine.id})
+    return replace(compared(loaded, over, engine), challengers=(over.id,))
 
 
 def stopped() -> Study:
@@ -345,6 +352,7 @@ def cases() -> dict[str, tuple[Any, ...]]:
         "small, and proven": (led([1] * 60, [1] * 52 + [2] * 8, statistics=RULE), "lead"),
         "what looks wrong about the data": (suspect(), "implausible", "refused_rows"),
         "an engine with churn": (fetched(0.08), "churn"),
+        "a run over the candidates of an engine with churn": (over_fetched(0.08), "churn"),
         "an engine without churn": (fetched(0.0), "churn"),
         "a metric that describes labels has none": (unlabelled(5, metric="judged"),),
         **{
@@ -368,7 +376,7 @@ def test_each_caveat_is_on_the_page_the_decision_page_and_the_command_line():
     examples: dict[type[Caveat], Study] = {}
     for of, *_codes in cases().values():
         examples |= {type(each): of for each in caveats(of, of.challengers[0])}
-    assert examples.keys() == {*Caveat.__subclasses__()}
+    assert examples.keys() == {*kinds()}
     for of in {id(each): each for each in examples.values()}.values():
         first = of.challengers[0]
         written = command_compare.text(command_compare.Compared("", "refuse", None, of))

@@ -36,7 +36,7 @@ from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.payoff import ARCHETYPES
 from rankdash.core.value.prices import UNITS
 from rankdash.core.value.targets import LIMITS, STATUSES, shipped
-from rankdash.features.overview.caveat import Caveat
+from rankdash.features.overview import caveats
 from rankdash.features.report.report import SECTIONS
 from tests.roles import PACKAGE, is_command, is_page
 
@@ -147,7 +147,7 @@ def from_schemas() -> Iterator[tuple[str, str]]:
         ("unit", ASSUMPTIONS, "unit"),
         ("reranker", ARCHETYPES, "title meaning"),
         ("section", SECTIONS, "title"),
-        ("caveat", Caveat.__subclasses__(), "title"),
+        ("caveat", caveats.kinds(), "title"),
         ("model", known_models(), "purpose"),
         ("provider", prices.shipped(), "provider source"),
         ("model", prices.shipped(), "model"),

@@ -27,7 +27,14 @@ from rankdash.core.data.arrays import (
     rearranged,
     sort_pairs,
 )
-from rankdash.core.data.ranking import Ranking, coded, digest, group_rows, text_array
+from rankdash.core.data.ranking import (
+    Ranking,
+    coded,
+    digest,
+    group_rows,
+    text_array,
+    unique_documents,
+)
 from rankdash.core.data.weights import Weights, is_number_column, weights_of
 
 FirstStage = Literal["given", "bm25", "corpus-bm25", "corpus-bi-encoder", "corpus-fused", "rows"]
@@ -301,10 +308,9 @@ class Dataset:
         """Return this data set, with the same id, and the documents of a search engine that it
         lacks. A known document that has no text receives one; all other known ones do not change.
 
-        documents: doc_id, title, text; of two rows with the same id the first counts.
+        documents: doc_id, title, text; of rows with the same id the first with a text counts.
         """
-        new = _table(documents, ["doc_id", "title", "text"], "documents")
-        new = new.drop_duplicates("doc_id")
+        new = unique_documents(_table(documents, ["doc_id", "title", "text"], "documents"))
         known = self.documents
         fetched = new.set_index("doc_id").reindex(known["doc_id"]).reset_index()
         filled = (known["text"].isna() & fetched["text"].notna()).to_numpy()

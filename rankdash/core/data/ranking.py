@@ -492,8 +492,13 @@ def source_id(settings: Mapping[str, object]) -> str | None:
 def documents_of(runs: Iterable[Run]) -> pd.DataFrame | None:
     """Return the documents of several runs, each once; None without any."""
     frames = [run.documents for run in runs if run.documents is not None]
-    every = pd.concat(frames, ignore_index=True) if frames else None
-    return None if every is None else every.drop_duplicates("doc_id", ignore_index=True)
+    return unique_documents(pd.concat(frames)) if frames else None
+
+
+def unique_documents(documents: pd.DataFrame) -> pd.DataFrame:
+    """Return each document once: its first row with a text, or its first row."""
+    with_text_first = documents.sort_values("text", key=pd.isna, kind="stable")
+    return with_text_first.drop_duplicates("doc_id", ignore_index=True)
 
 
 def digest(parts: Iterable[bytes | memoryview]) -> str:

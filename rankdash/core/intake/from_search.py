@@ -101,7 +101,6 @@ class Fetching:
         self._thread = threading.Thread(target=self._fetch, name="first-stage", daemon=True)
         if start:
             self._store_request()
-            IN_THIS_PROCESS[self._request] = self
             self._thread.start()
         else:
             texts = self._texts()
@@ -152,6 +151,7 @@ class Fetching:
         with in_words(self._journal):
             self._request.unlink(missing_ok=True)
             self._journal.unlink(missing_ok=True)
+            _lock_of(self._request).unlink(missing_ok=True)
 
     @property
     def _request(self) -> Path:
@@ -237,18 +237,15 @@ class Fetching:
 
     def _fetch(self) -> None:
         try:
-            with given_keys(self._keys):
-                self._answers = fetch(
-                    self.endpoint,
-                    self._texts(),
-                    self.depth,
-                    self._policy,
-                    journal=self._journal,
-                    on_answers=self._count,
-                    cancelled=self._cancel.is_set,
-                )
-            if not self.cancelled and not self.failures:
-                self.outcome = self.store()
+            with files.locked(_lock_of(self._request)) as free:
+                if free:
+                    IN_THIS_PROCESS[self._request] = self
+                    self._fetch_and_store()
+                else:
+                    self.error = DataError(
+                        "The same request is being fetched at this moment.",
+                        remedy="Wait until that fetch ends.",
+                    )
         except RankdashError as error:
             self.error = error
         except OSError as error:
@@ -259,6 +256,20 @@ class Fetching:
             )
         finally:
             self._keys = {}
+
+    def _fetch_and_store(self) -> None:
+        with given_keys(self._keys):
+            self._answers = fetch(
+                self.endpoint,
+                self._texts(),
+                self.depth,
+                self._policy,
+                journal=self._journal,
+                on_answers=self._count,
+                cancelled=self._cancel.is_set,
+            )
+        if not self.cancelled and not self.failures:
+            self.outcome = self.store()
 
     def _count(self, answers: Sequence[Answer]) -> None:
         self.done += sum(each.state == "done" for each in answers)
@@ -276,9 +287,18 @@ def unfinished(workspace: Workspace) -> list[Fetching]:
         for file in sorted(requests, key=lambda each: each.stat().st_mtime, reverse=True):
             with suppress(RankdashError, LookupError, TypeError, ValueError):
                 if file not in IN_THIS_PROCESS:
+                    with files.locked(_lock_of(file)) as free:
+                        # Another process fetches it.
+                        if not free:
+                            continue
                     IN_THIS_PROCESS[file] = _earlier(workspace, json.loads(file.read_bytes()))
                 found.append(IN_THIS_PROCESS[file])
     return found
+
+
+def _lock_of(request: Path) -> Path:
+    """Return the file that a process locks while it fetches."""
+    return request.with_suffix(".lock")
 
 
 def _earlier(workspace: Workspace, request: Mapping[str, Any]) -> Fetching:

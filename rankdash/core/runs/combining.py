@@ -22,7 +22,15 @@ from rankdash.core.base.errors import DataError, Phrase, SettingError
 from rankdash.core.base.files import guarded
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.measured import Measured
-from rankdash.core.data.ranking import QueryState, Ranking, Run, digest, documents_of
+from rankdash.core.data.ranking import (
+    CHURN,
+    QueryState,
+    Ranking,
+    Run,
+    digest,
+    documents_of,
+    source_id,
+)
 from rankdash.core.rerankers.fusion import Fusion
 from rankdash.core.rerankers.fusion import fuse as fuse_rankings
 from rankdash.core.runs.results import computed_by
@@ -175,6 +183,20 @@ def unknown_tokens(run: Run, part: Callable[[str], Run | None]) -> float:
     parts = [loaded for each in part_ids(run) if (loaded := part(each)) is not None]
     share = math.nan if run.measured is None else run.measured.unknown_tokens
     shares = [share, *(unknown_tokens(each, part) for each in parts)]
+    return max((each for each in shares if not math.isnan(each)), default=math.nan)
+
+
+def churn(run: Run, part: Callable[[str], Run | None]) -> float:
+    """Return the churn of the engine that a run was fetched from; for a fusion, and for a run over
+    the candidates of another, the largest of their sources. NaN if it was not measured.
+
+    part: as in `unknown_tokens`.
+    """
+    source = source_id(run.settings)
+    sources = [*part_ids(run), *([] if source is None else [source])]
+    shares = [churn(loaded, part) for each in sources if (loaded := part(each)) is not None]
+    measured = run.machine.get(CHURN)
+    shares += [measured] if isinstance(measured, float) else []
     return max((each for each in shares if not math.isnan(each)), default=math.nan)
 
 

@@ -15,7 +15,7 @@ from rankdash.core.data.ranking import CHURN, Run
 from rankdash.core.rerankers.remote.connection import Policy
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.search.endpoint import Endpoint
-from rankdash.core.search.fetching import Answer, churn, fetch, fetched
+from rankdash.core.search.fetching import Answer, churns, fetch, fetched
 from rankdash.core.workspace.jobs.queue import JOURNAL
 
 HOW = "search"
@@ -84,7 +84,7 @@ def fetched_run(
     Raises Cancelled, and the errors of `fetch`.
     """
     queries = {str(query): text for query, text in dataset.query_text().items()}
-    runs = []
+    fetches = []
     for number in range(1, request.repeats + 1):
         answers = fetch(
             request.endpoint,
@@ -97,13 +97,14 @@ def fetched_run(
         )
         if cancelled():
             raise Cancelled
-        runs.append(fetched(dataset, request.endpoint, answers, request.depth, name))
-    if request.repeats == 1:
-        return runs[0]
-    changes = [churn(runs[0].ranking, other.ranking) for other in runs[1:]]
+        fetches.append(answers)
+    run = fetched(dataset, request.endpoint, fetches[0], request.depth, name)
+    changes = [each for each in churns(fetches) if each.per_query]
+    if not changes:
+        return run
     measured = {
         "repeats": request.repeats,
         CHURN: float(np.mean([each.mean for each in changes])),
         "changed_queries": float(np.mean([each.changed for each in changes])),
     }
-    return replace(runs[0], machine={**runs[0].machine, **measured})
+    return replace(run, machine={**run.machine, **measured})

@@ -23,7 +23,7 @@ from typing import Any
 
 from rankdash.core.base.errors import RankdashError, RerankerError, StoreError
 from rankdash.core.base.text import redact
-from rankdash.core.data.ranking import RETRIEVAL, Run, source_id
+from rankdash.core.data.ranking import RETRIEVAL, Run, source_id, unique_documents
 from rankdash.core.rerankers import Reranker, create, get
 from rankdash.core.rerankers.base import Detailed
 from rankdash.core.rerankers.fusion import Fusion
@@ -142,6 +142,12 @@ class Attempt:
         counts = run.queries["state"].value_counts()
         done, failed = int(counts.get("done", 0)), int(counts.get("failed", 0))
         self._report(done=done, failed=failed, total=len(run.queries))
+        workspace, dataset_id = self._workspace, self._job.dataset_id
+        fetched = workspace.documents_of(workspace.runs_with_documents(dataset_id))
+        if fetched is not None:
+            # The run keeps its documents if the run that fetched them is deleted.
+            ranked = unique_documents(fetched[fetched["doc_id"].isin(run.ranking.doc_ids)])
+            run = replace(run, documents=ranked if len(ranked) else None)
         return replace(run, id=self._job.id)
 
     def _fetch(self, request: Fetch) -> Run:

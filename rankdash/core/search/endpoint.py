@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import jmespath
 from jmespath.exceptions import JMESPathError
@@ -34,6 +34,7 @@ SHORTEST_KEY = 8
 _PLACEHOLDER = re.compile(r"\{(query|k|vector)\}")
 _HOST = re.compile(r"[\w.:-]+", re.ASCII)
 # Names of headers that contain a key.
+_KEY_PARAMETER = re.compile(r"(?:key|token|secret|password|auth|signature)$", re.IGNORECASE)
 _SECRET = re.compile(r"auth|cookie|key|token|secret|password|credential", re.IGNORECASE)
 _HEADER = re.compile(r"[A-Za-z0-9-]+")
 _READS = re.compile(r"\s*(select|with)\b", re.IGNORECASE)
@@ -453,6 +454,18 @@ def _check_url(endpoint: Endpoint) -> None:
             else "Enter postgresql://USER@HOST:PORT/DATABASE, without a password or parameters.",
             url=redact(re.sub(r"//[^/]*@", "//", endpoint.url)),
         )
+    parameters = [*parse_qsl(parts.query), *endpoint.params.items()]
+    for name, value in parameters:
+        if (
+            _KEY_PARAMETER.search(name)
+            and len(str(value)) >= SHORTEST_KEY
+            and "{" not in str(value)
+        ):
+            raise _refuse(
+                "The value of {field} would be stored with the endpoint.",
+                'Send a key in a header, which names its variable: {{"env": "SEARCH_KEY"}}.',
+                field=name,
+            )
 
 
 def _check_paths(endpoint: Endpoint) -> None:

@@ -542,3 +542,20 @@ def churn(
     if not count:
         return Churn(shares, math.nan, math.nan)
     return Churn(shares, sum(shares.values()) / count, changed / count)
+
+
+def churns(fetches: Sequence[Sequence[Answer]], k: int = 10) -> list[Churn]:
+    """Return the churn from each fetch to the next, over the queries that both answered."""
+    found = []
+    for pair in pairwise(fetches):
+        first, second = ({each.query_id for each in one if each.state == "done"} for one in pair)
+        one, other = (Ranking.from_lists(_lists(answers)) for answers in pair)
+        found.append(churn(one, other, k, sorted(first & second)))
+    return found
+
+
+def _lists(answers: Sequence[Answer]) -> Iterator[tuple[str, list[str], list[float]]]:
+    for each in answers:
+        if each.hits:
+            docs = [hit.doc_id for hit in each.hits]
+            yield each.query_id, docs, [-float(place) for place in range(len(docs))]

@@ -234,6 +234,15 @@ class Study:
 
         return unknown_tokens(run, self._part)
 
+    def churn(self, system: str) -> float:
+        """Return the churn of the engine behind a system; NaN if it was not measured."""
+        run = self.run(system)
+        if run is None:
+            return math.nan
+        from rankdash.core.runs.combining import churn
+
+        return churn(run, self._part)
+
     def _part(self, system: str) -> Run | None:
         """Return the run of a part of a fused run, if it is one of the systems."""
         return self.run(system) if system in self.systems else None

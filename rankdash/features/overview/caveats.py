@@ -29,7 +29,6 @@ from rankdash.core.base.i18n import (
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.data.dataset import FirstStage
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN, Stopped
-from rankdash.core.data.ranking import CHURN
 from rankdash.core.metrics import Judged, parse_measure
 from rankdash.core.metrics.evaluation import mean_of_known
 from rankdash.core.runs import combining
@@ -59,11 +58,16 @@ MANY_WITHOUT = 0.5
 GAINS = ("better", "small")
 
 
+def kinds() -> list[type[Caveat]]:
+    """Return every class of caveats, the most serious first."""
+    return Caveat.__subclasses__()
+
+
 def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
     """Return the caveats that apply to the verdict on a challenger, the most serious first."""
     if not study.measures_quality:
         return ()
-    return tuple(each for kind in Caveat.__subclasses__() for each in kind.of(study, challenger))
+    return tuple(each for kind in kinds() for each in kind.of(study, challenger))
 
 
 @dataclass(frozen=True)
@@ -188,9 +192,8 @@ class Churn(Caveat, code="churn", section="risks", title="engine with churn"):
     @classmethod
     def of(cls, study: Study, challenger: str) -> Iterator[Self]:
         for system in (study.baseline, challenger):
-            run = study.run(system)
-            share = None if run is None else run.machine.get(CHURN)
-            if isinstance(share, float) and share > 0:
+            share = study.churn(system)
+            if share > 0:
                 yield cls(system, share)
 
     def sentence(self, study: Study, fit: Fit = str) -> str:

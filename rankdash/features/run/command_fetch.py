@@ -24,7 +24,7 @@ from rankdash.core.readers import Source
 from rankdash.core.readers.queries import queries_in
 from rankdash.core.rerankers.remote.connection import Policy
 from rankdash.core.search.endpoint import Endpoint, Hit, presets
-from rankdash.core.search.fetching import Answer, churn, fetch, fetched, requests_in, trial
+from rankdash.core.search.fetching import Answer, churns, fetch, fetched, requests_in, trial
 from rankdash.core.words.queries import query_count
 from rankdash.features.run.command_retrieve import without_first_stage
 from rankdash.kit.commands.arguments import (
@@ -265,40 +265,15 @@ def _report(result: _Fetched) -> bool:
         f"{printable(result.name)}: {query_count(len(answers) - len(failed))} fetched{without}, "
         f"{len(failed):,} failed."
     )
-    changes = _churns(result)
+    changes = churns(result.fetches, _CHURN_DEPTH)
     if changes:
-        mean = sum(share for share, _changed in changes) / len(changes)
+        mean = sum(each.mean for each in changes) / len(changes)
         sys.stderr.write(f" Top {_CHURN_DEPTH} that changes from fetch to fetch: {mean:.1%}.")
     sys.stderr.write("\n")
     hits = [hit for each in answers for hit in each.hits]
     for line in _without_values(result.endpoint, hits):
         sys.stderr.write(f"warning: {printable(result.name)}: {line}\n")
     return not any(each.state == "failed" for fetch_ in result.fetches for each in fetch_)
-
-
-def _churns(result: _Fetched) -> list[tuple[float, float]]:
-    """Return the mean churn and the share of changed queries, from each fetch to the next."""
-    found = []
-    for one, other in zip(result.fetches, result.fetches[1:], strict=False):
-        done = [
-            {each.query_id for each in fetch_ if each.state == "done"} for fetch_ in (one, other)
-        ]
-        rankings = [_ranking(fetch_) for fetch_ in (one, other)]
-        change = churn(rankings[0], rankings[1], _CHURN_DEPTH, sorted(done[0] & done[1]))
-        found.append((change.mean, change.changed))
-    return found
-
-
-def _ranking(answers: Sequence[Answer]) -> Ranking:
-    return Ranking.from_lists(
-        (
-            each.query_id,
-            [hit.doc_id for hit in each.hits],
-            [-float(n) for n in range(len(each.hits))],
-        )
-        for each in answers
-        if each.hits
-    )
 
 
 # The files of the folder.
@@ -365,7 +340,7 @@ def _summary(result: _Fetched) -> dict[str, Any]:
     done = [each for each in answers if each.state == "done"]
     times = [each.latency_ms for each in done]
     last = max(each.stat().st_mtime for each in result.journals if each.exists())
-    changes = _churns(result)
+    changes = churns(result.fetches, _CHURN_DEPTH)
     return {
         "name": result.name,
         "endpoint": result.endpoint.as_dict(),
@@ -385,7 +360,7 @@ def _summary(result: _Fetched) -> dict[str, Any]:
             for share in (50, 95)
         },
         "churn": [
-            {"depth": _CHURN_DEPTH, "mean": or_null(mean), "changed": or_null(changed)}
-            for mean, changed in changes
+            {"depth": _CHURN_DEPTH, "mean": or_null(each.mean), "changed": or_null(each.changed)}
+            for each in changes
         ],
     }

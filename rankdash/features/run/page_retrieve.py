@@ -92,7 +92,7 @@ def _start(dataset_id: str, wanted: Sequence[Retrieval]) -> None:
         except RankdashError as error:
             dialogs.show_error(error_text(error))
             return
-    worker().ensure()
+        worker().ensure()
     st.rerun()
 
 

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from rankdash.core.base.errors import DataError, FormatError
+from rankdash.core.base.files import locked
 from rankdash.core.intake import from_search
 from rankdash.core.intake.from_search import Fetching, queries_of_file
 from rankdash.core.readers import Source
@@ -203,6 +204,29 @@ def test_an_undecided_fetch_is_offered_after_a_reload(workspace, engine, restart
     [row] = workspace.datasets()
     assert (row.name, row.queries) == ("Elasticsearch", 2)
     assert "Fetch without" not in said(opened())
+
+
+def test_a_fetch_of_another_process_is_not_listed_and_not_sent_twice(workspace, engine):
+    endpoint = Endpoint.of(engine_at(engine.url, headers={}))
+    engine.fault_of = lambda body: {"status": 400} if "money" in str(body) else {}
+
+    def fetching():
+        made = Fetching(workspace, endpoint, queries_of(LINES), 5, Policy(), "Shop", {})
+        while made.running:
+            time.sleep(0.01)
+        return made
+
+    assert len(fetching().failures) == 1
+    [request] = (workspace.root / "fetches").glob("*.json")
+    from_search.IN_THIS_PROCESS.clear()
+    sent = len(engine.seen)
+    with locked(request.with_suffix(".lock")):
+        assert from_search.unfinished(workspace) == []
+        assert "being fetched at this moment" in str(fetching().error)
+    assert len(engine.seen) == sent
+    [one] = from_search.unfinished(workspace)
+    one.discard()
+    assert list((workspace.root / "fetches").iterdir()) == []
 
 
 def test_an_undecided_fetch_can_be_discarded(workspace, engine):
