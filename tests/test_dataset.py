@@ -210,7 +210,7 @@ def test_documents_of_an_engine_complete_the_data_set_under_the_same_id():
         "d3": "new",
     }
     assert made.documents["text"].isna().tolist() == [False, True]
-    # A fetch without texts does not hide those of a later one.
+    # A fetch without texts does not hide texts of a later one.
     bare = fetched.assign(text=None)
     assert made.with_documents(pd.concat([bare, fetched])).textless == frozenset()
     relabelled = more.relabelled(labels(("1", "d3", 1.0)))

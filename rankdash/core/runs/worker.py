@@ -145,7 +145,7 @@ class Attempt:
         workspace, dataset_id = self._workspace, self._job.dataset_id
         fetched = workspace.documents_of(workspace.runs_with_documents(dataset_id))
         if fetched is not None:
-            # The run keeps its documents if the run that fetched them is deleted.
+            # They are needed if the run that fetched them is deleted.
             ranked = unique_documents(fetched[fetched["doc_id"].isin(run.ranking.doc_ids)])
             run = replace(run, documents=ranked if len(ranked) else None)
         return replace(run, id=self._job.id)
