@@ -208,6 +208,27 @@ def test_failed_queries_are_no_zeros(tmp_path, run):
     assert nights.lines[1]["metrics"] == {}
 
 
+@pytest.mark.parametrize("pinned", ["main.trec", []], ids=["a file", "the first night"])
+def test_failed_queries_in_the_timings_beside_a_run_are_no_zeros(tmp_path, run, pinned):
+    nights = Nights(tmp_path / "here", run, pinned=pinned, max_failed=0.5)
+    for _ in range(3):
+        assert nights.night().code == 0
+    rows = [{"query_id": query, "state": "failed", "latency_ms": None} for query in QUERIES[:10]]
+    (nights.folder / "2026-11-04.timings.json").write_text(json.dumps(rows))
+    assert nights.night({query: DOCS[query] for query in QUERIES[10:]}).code == 0
+    night = nights.lines[-1]["metrics"]["ndcg@10"]["night"]
+    assert (night["queries"], night["change"]) == (30, 0)
+    assert nights.lines[-1]["fetches"][0]["failed"] == QUERIES[:10]
+
+
+def test_failed_queries_in_the_timings_beside_the_pinned_run_are_no_zeros(nights):
+    (nights.folder / "main.trec").write_text(trec({each: DOCS[each] for each in QUERIES[4:]}))
+    rows = [{"query_id": query, "state": "failed", "latency_ms": None} for query in QUERIES[:4]]
+    (nights.folder / "main.timings.json").write_text(json.dumps(rows))
+    assert nights.night().code == 0
+    assert nights.lines[0]["metrics"]["ndcg@10"]["night"]["queries"] == 36
+
+
 def test_a_slow_night_fails(tmp_path, run):
     nights = Nights(tmp_path / "here", run, timings="times.csv", max_p95_ms=100)
     rows = "".join(f"{query},101.5\n" for query in QUERIES)

@@ -24,7 +24,7 @@ from rankdash.features.nightly.nightly import Fetch, Values, churned, decided, p
 from rankdash.features.nightly.state import Fetched, Line, State
 from rankdash.kit.commands.output import printable, warn
 from rankdash.kit.commands.rankings import names_of
-from rankdash.kit.commands.timings import Timings, timed
+from rankdash.kit.commands.timings import Timings, timed, with_beside
 
 _EACH = 50
 
@@ -209,8 +209,11 @@ class Night:
         measured = [
             Timings.read(str(self._config.path(each.format(date=self._date)))) for each in timings
         ]
-        timed_runs = (timed(*each, labelled) for each in zip(runs, measured, strict=False))
-        return [*timed_runs, *runs[len(measured) :]]
+        timings_of = with_beside(paths, dict(zip(paths, measured, strict=False)))
+        return [
+            timed(each, timings_of[name], labelled) if name in timings_of else each
+            for name, each in zip(paths, runs, strict=True)
+        ]
 
     def _fetched(self, name: str, number: int) -> Run:
         file = self._config.path(self._config.endpoint)
