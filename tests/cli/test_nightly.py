@@ -208,6 +208,17 @@ def test_failed_queries_are_no_zeros(tmp_path, run):
     assert nights.lines[1]["metrics"] == {}
 
 
+def test_a_night_with_many_failed_queries_is_not_accepted(nights):
+    assert nights.night().code == 0
+    rows = [{"query_id": query, "state": "failed", "latency_ms": None} for query in QUERIES[:3]]
+    (nights.folder / "2026-11-02.timings.json").write_text(json.dumps(rows))
+    assert nights.night({query: DOCS[query] for query in QUERIES[3:]}).code == 1
+    before = (nights.folder / "nights.jsonl").read_bytes()
+    refused = nights.command("nightly", nights.config, "--accept")
+    assert refused.code == 2 and "3 of 40 queries of night 2 failed" in refused.err
+    assert (nights.folder / "nights.jsonl").read_bytes() == before
+
+
 @pytest.mark.parametrize("pinned", ["main.trec", []], ids=["a file", "the first night"])
 def test_failed_queries_in_the_timings_beside_a_run_are_no_zeros(tmp_path, run, pinned):
     nights = Nights(tmp_path / "here", run, pinned=pinned, max_failed=0.5)

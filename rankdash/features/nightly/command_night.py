@@ -89,10 +89,20 @@ class Night:
 
     def accept(self) -> Line:
         """Make the newest night the pinned run, also in the workspace if its pinned run is used.
-        Return it. Raises DataError if no night is stored."""
+        Return it. Raises DataError if no night is stored, or if too many of its queries failed."""
         line = self._nights.last
         if line is None:
             raise DataError("No night can be accepted yet.", remedy="Run the command once before.")
+        if not self._is_usable(line.failed, line.queries):
+            raise DataError(
+                "{failed:,} of {queries:,} queries of night {night} failed, more than max_failed "
+                "permits, so the night cannot be accepted.",
+                remedy="Accept a later night, or set max_failed to a larger share.",
+                file=str(self._config.state),
+                failed=line.failed,
+                queries=line.queries,
+                night=line.night,
+            )
         if self._config.pinned == (WORKSPACE,) and self._workspace is not None:
             Pins(self._workspace).pin(line.run_id)
         self._state.accept(line, _now())
@@ -123,7 +133,7 @@ class Night:
         values = Values.of(self._labelled, tonight, specs)
         pinned = None if before is None else Values.of(self._labelled, before, specs)
         failed = max(len(each.failed) for each in tonight)
-        usable = failed <= self._config.max_failed * len(runs[0].queries)
+        usable = self._is_usable(failed, len(runs[0].queries))
         if pinned is None and usable:
             reference = name = f"night {night}"
         metrics = {}
@@ -157,6 +167,10 @@ class Night:
             self._workspace.save_run(runs[0])
         self._state.add(line, [each.ranking for each in tonight], self._nights)
         return Tonight(line, name, pinned, values)
+
+    def _is_usable(self, failed: int, queries: int) -> bool:
+        """Return whether a night with this many failed queries can be compared or pinned."""
+        return failed <= self._config.max_failed * queries
 
     def note(self, line: Line, text: str) -> None:
         """Store a note on the night's run in the workspace, if there is one."""
