@@ -130,6 +130,31 @@ def test_postgresql_reads_only_and_uses_no_files_of_the_server(shared, connected
     assert "statement_timeout=3000" in sent["options"]
 
 
+def test_a_visitors_postgresql_gets_no_credential_of_the_environment(
+    shared, connected, monkeypatch, names
+):
+    for name in ("PASSWORD", "USER", "SSLKEY", "SSLCERT"):
+        monkeypatch.setenv(f"PG{name}", f"operator-{name}")
+    names(["127.0.0.1"])
+    monkeypatch.setenv(allowed.SERVICES, "open.example")
+    fields = {"kind": "postgres", "sql": "SELECT id FROM docs WHERE text ~ %(query)s"}
+    endpoint = Endpoint.of({**fields, "url": "postgresql://reader@open.example:1/search"})
+    with pytest.raises(UnavailableError, match="cannot be reached"):
+        fetch(endpoint, {"q": "a"}, 10, Policy(retries=0))
+    sent = connected[0] | {"hostaddr": "127.0.0.1"}
+    del sent["row_factory"]
+    conninfo = psycopg.conninfo.make_conninfo(**sent)
+    attempt = psycopg.pq.PGconn.connect_start(conninfo.encode())
+    used = {option.keyword: option.val for option in attempt.info}
+    attempt.finish()
+    assert used[b"user"] == b"reader"
+    assert not any(value and b"operator" in value for value in used.values())
+    anonymous = Endpoint.of({**fields, "url": "postgresql://open.example:1/search"})
+    with pytest.raises(DataError, match="has no user"):
+        fetch(anonymous, {"q": "a"}, 10, Policy(retries=0))
+    assert len(connected) == 1
+
+
 def test_postgresql_is_not_contacted_again_after_a_wrong_password(monkeypatch):
     attempts = []
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from rankdash.core.base.allowed import is_shared
-from rankdash.core.base.errors import UnavailableError
+from rankdash.core.base.errors import DataError, UnavailableError
 from rankdash.core.rerankers.base import first_line
 from rankdash.core.rerankers.remote.client import Exchange, Outcome, Reply
 from rankdash.core.rerankers.remote.connection import Budget, Clock, Key, Place, Policy
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # libpq has the parameter sslcertmode since version 16.
 _LIBPQ_16 = 160_000
 _PORT = 5432
+_CREDENTIALS = ("sslcert", "sslkey", "sslpassword")
 _UNAUTHORIZED = 401
 
 
@@ -33,7 +34,8 @@ class Postgres(Exchange):
 
     def __init__(self, endpoint: Endpoint, policy: Policy, clock: Clock) -> None:
         """Prepare the connections. Raises UnavailableError if psycopg or the password is missing,
-        and SettingError for a host that is not allowed."""
+        SettingError for a host that is not allowed, and DataError if a visitor's URL has no
+        user."""
         super().__init__(endpoint.host, policy, clock)
         self._psycopg = _library()
         self._endpoint = endpoint
@@ -60,8 +62,18 @@ class Postgres(Exchange):
             **endpoint.params,
         }
         if is_shared():
-            # The files of the server's own user are not for visitors.
+            if parameters["user"] is None:
+                raise DataError(
+                    "The URL of the endpoint has no user: {address}.",
+                    remedy="Enter postgresql://USER@HOST:PORT/DATABASE.",
+                    address=endpoint.address,
+                )
+            # The files and variables of the server's own user are not for visitors. libpq reads
+            # a variable, such as PGPASSWORD, for each parameter that is absent.
             parameters |= {"passfile": os.devnull, "gssencmode": "disable"}
+            parameters |= dict.fromkeys(_CREDENTIALS, "") | {
+                "password": parameters["password"] or ""
+            }
             if self._psycopg.pq.version() >= _LIBPQ_16:
                 parameters["sslcertmode"] = "disable"
         return {name: value for name, value in parameters.items() if value is not None}
