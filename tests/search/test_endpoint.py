@@ -120,6 +120,15 @@ def test_refusals_name_the_file_the_field_and_a_remedy(approved):
     approved("search/refused", "\n".join(lines))
 
 
+def test_a_placeholder_after_a_percent_sign_is_not_a_parameter():
+    """Without a parameter, psycopg sends a text that may contain several statements."""
+    for sql in ("select '%%(query)s'; commit; delete from docs", "select '%%%%(query)s'"):
+        with pytest.raises(DataError, match="does not use the query"):
+            Endpoint.of({**SQL, "sql": sql})
+    for sql in ("select %(query)s", "select 5%%%(query)s", "select id %% 2, %%%%%(query)s"):
+        assert Endpoint.of({**SQL, "sql": sql}).sql == sql
+
+
 def test_hits_keep_the_order_of_the_engine_and_ids_become_texts():
     hits = [
         {"_id": 7, "_score": 1, "_source": {"title": ["A", "b"], "text": "one"}},

@@ -31,6 +31,9 @@ PRESETS = ASSETS / "search"
 SHORTEST_KEY = 8
 """Characters of the shortest key that is removed from hits. A shorter one may be a word."""
 
+# psycopg reads %% as a percent sign. Only with a parameter is it certain that the server refuses a
+# text of several statements.
+_PARAMETER = re.compile(r"(?<!%)(?:%%)*%\((query|k|vector)\)s")
 _PLACEHOLDER = re.compile(r"\{(query|k|vector)\}")
 _HOST = re.compile(r"[\w.:-]+", re.ASCII)
 # Names of headers that contain a key.
@@ -499,7 +502,7 @@ def _check_paths(endpoint: Endpoint) -> None:
 
 def _check_placeholders(endpoint: Endpoint) -> None:
     if endpoint.kind == "postgres":
-        used = {name for name in ("query", "k", "vector") if f"%({name})s" in endpoint.sql}
+        used = set(_PARAMETER.findall(endpoint.sql))
     else:
         requested = [*urlsplit(endpoint.url)[2:4], *endpoint.params.values(), endpoint.body]
         used = set(_PLACEHOLDER.findall(_json(requested)))
