@@ -199,6 +199,18 @@ def test_a_journal_of_another_fetch_is_refused(docs, server, tmp_path, change):
     assert len(server.seen) == 2
 
 
+def test_an_endpoint_is_corrected_after_all_queries_failed(docs, server, tmp_path):
+    journal = tmp_path / "journal"
+    server.key = "another"
+    with pytest.raises(UnavailableError, match="refuses the requests"):
+        fetch(docs, first(2), 10, Policy(concurrency=1), journal=journal)
+    assert journal.read_bytes()
+    server.forget(KEY)
+    corrected = engine(server.url, headers={"X-Plain": "a", **docs.as_dict()["headers"]})
+    answers = fetch(corrected, first(2), 10, Policy(), journal=journal)
+    assert [each.state for each in answers] == ["done", "done"]
+
+
 def test_a_cancelled_fetch_finishes_its_requests_and_can_be_resumed(docs, server, tmp_path):
     policy, journal = Policy(concurrency=2), tmp_path / "journal"
     got: list[Answer] = []

@@ -371,7 +371,7 @@ def journalled(
 ) -> dict[str, Answer]:
     """Return the done queries in a journal. An incomplete last line is ignored.
 
-    Raises DataError if the journal is of another request, depth or query text.
+    Raises DataError if a done query is of another request or depth, or has another text.
     """
     if not journal.exists():
         return {}
@@ -386,6 +386,8 @@ def journalled(
         ):
             row = json.loads(line)
             query, text = row["query_id"], row["query"]
+            if row["state"] != "done":
+                continue
             for template, before, now in (
                 (_OTHER_DEPTH, row["depth"], depth),
                 (_OTHER_REQUEST, row["request"], endpoint.request_hash),
@@ -402,7 +404,7 @@ def journalled(
                         now=now,
                         query=query,
                     )
-            if row["state"] == "done" and query in queries:
+            if query in queries:
                 done[query] = _answer(row)
     return done
 
