@@ -155,6 +155,21 @@ def test_ids_with_blanks_are_written_as_a_table(run, engine, server, tmp_path):
     assert ranking.documents_of("q1")[0] == ["=a b", "c"]
 
 
+@pytest.mark.parametrize(
+    "files", [["corpus.json"], ["Queries.json"], ["qrels.json"], ["fetch.json"],
+              ["a/w.json", "b/w.json", "a-w.json"], ["w.json", "W.json"]]
+)  # fmt: skip
+def test_the_name_of_an_endpoint_is_unique_in_the_folder(run, engine, server, tmp_path, files):
+    paths = [tmp_path / "in" / each for each in files]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(engine.read_text())
+    (tmp_path / "q.txt").write_text("return\n")
+    done = run("fetch", *paths, "--queries", tmp_path / "q.txt", "--out", tmp_path / "out")
+    assert done.code == 2 and "is already used in the output folder" in done.err
+    assert server.seen == []
+
+
 def test_a_test_call_writes_nothing(run, engine, server, tmp_path):
     before = set(tmp_path.iterdir())
     done = run("fetch", engine, "--test", "return an item", "--depth", 2)

@@ -44,6 +44,8 @@ from rankdash.kit.commands.timings import write_timings
 _SENDING = settings_of(Policy)
 _REPORT_SECONDS = 5.0
 _JOURNALS = ".journal"
+# The names of the other files in the output folder.
+_OTHER_FILES = ("corpus", "fetch", "qrels", "queries")
 _SHOWN_HITS = 10
 _SHOWN_ANSWER = 1_000
 _SHOWN_TEXT = 40
@@ -106,8 +108,8 @@ def _command(arguments: argparse.Namespace) -> int:
         raise UsageError("--depth and --repeat must be 1 or more")
     policy = Policy(**chosen_settings(arguments, _SENDING))
     endpoints = {
-        name.replace("/", "-"): Endpoint.of(_text(path), str(path))
-        for name, path in names_of(arguments.endpoints).items()
+        name: Endpoint.of(_text(path), str(path))
+        for name, path in _named(arguments.endpoints).items()
     }
     if arguments.test is not None:
         tested = [_test(each, arguments, policy) for each in endpoints.values()]
@@ -117,6 +119,26 @@ def _command(arguments: argparse.Namespace) -> int:
     if arguments.out is None:
         raise UsageError("the following arguments are required: --out")
     return _fetch(arguments, endpoints, policy)
+
+
+def _named(files: Sequence[str]) -> dict[str, Path]:
+    """Return the name of each endpoint in the output folder → its file. Raises DataError for a name
+    of another file in the folder."""
+    named: dict[str, Path] = {}
+    # Some file systems ignore case.
+    used = {*_OTHER_FILES}
+    for long_name, path in names_of(files).items():
+        name = long_name.replace("/", "-")
+        if name.casefold() in used:
+            raise DataError(
+                "The name {name!r} of the endpoint is already used in the output folder.",
+                remedy="Rename the file of the endpoint.",
+                file=str(path),
+                name=name,
+            )
+        used.add(name.casefold())
+        named[name] = path
+    return named
 
 
 def _preset(name: str) -> str:
