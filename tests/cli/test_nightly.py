@@ -90,15 +90,17 @@ def test_a_drop_raises_one_alarm_until_it_is_accepted(nights):
 
 def test_files_of_the_user_beside_the_rankings_are_not_deleted(nights):
     theirs = nights.folder / "nights"
-    for folder in ("00042-1", "20261101-1"):
+    # The first night uses the first folder.
+    for folder in ("00001-1", "00042-1", "20261101-1"):
         (theirs / folder).mkdir(parents=True)
         (theirs / folder / "mine.txt").write_text("mine")
     (theirs / "lab.journal").write_text("mine")
     for _ in range(4):
         assert nights.night().code == 0
     assert {each.name for each in theirs.iterdir()} == {
-        *("00042-1", "20261101-1", "lab.journal"), "00004-1",
+        *("00001-1", "00042-1", "20261101-1", "lab.journal"), "00004-1",
     }  # fmt: skip
+    assert [each.name for each in (theirs / "00001-1").iterdir()] == ["mine.txt"]
 
 
 def test_an_alarm_ends_when_the_drop_is_gone(nights):
@@ -312,6 +314,8 @@ def test_a_state_that_was_truncated_or_edited(nights):
         ('pinned = "other.trec"', "other.trec"),
         ('timings = ["a", "b"]', "different numbers"),
         ('profile = "none"', "none"),
+        ('state = "nights"', "does not end in .jsonl"),
+        ('state = "nights.d/.jsonl"', "does not end in .jsonl"),
     ],
 )
 def test_a_wrong_configuration_is_refused(nights, line, message):

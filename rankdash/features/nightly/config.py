@@ -15,6 +15,7 @@ from rankdash.core.metrics import parse_measure
 from rankdash.core.rerankers.remote.connection import Policy
 from rankdash.core.statistics.nights import NightRule
 from rankdash.core.value.targets import Goals
+from rankdash.features.nightly.state import ENDING
 
 WORKSPACE = "workspace"
 """The value of `pinned` for the run that is pinned in the workspace."""
@@ -79,6 +80,11 @@ class Config:
             raise _refused(
                 "The configuration needs either endpoint or run.",
                 "Set endpoint to the file of a search endpoint, or run to a run file.",
+            )
+        if self.state.suffix != ENDING:
+            raise _refused(
+                "The name of the state file does not end in .jsonl.",
+                'Set state to a name such as "nights.jsonl".',
             )
         if self.timings and len(self.timings) != len(self.run):
             raise _refused(

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +16,10 @@ from rankdash.core.base.errors import DataError
 from rankdash.core.base.files import append, from_json, guarded, locked, text_of
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.statistics.nights import Night
-from rankdash.core.workspace.tables import read_ranking, write_ranking
+from rankdash.core.workspace.tables import ranking_parts, read_ranking, write_ranking
+
+ENDING = ".jsonl"
+"""The ending of the name of a state file."""
 
 _RANKING, _JOURNAL = "run", ".journal"
 _FOLDER = re.compile(r"\d{5,}-\d+")
@@ -122,8 +124,17 @@ def _folders(nights: Iterable[Line]) -> set[str]:
     return {each for each in named if _FOLDER.fullmatch(each)}
 
 
+def _remove_ranking(folder: Path) -> None:
+    """Remove a ranking, and its folder if it contains no other file."""
+    with suppress(OSError):
+        for part in ranking_parts(_RANKING):
+            (folder / f"{part}.parquet").unlink(missing_ok=True)
+        folder.rmdir()
+
+
 class State:
-    """A state file, and the folder of its rankings, whose name lacks the ending of the file."""
+    """A state file, and the folder of its rankings, whose name lacks the ending of the file,
+    `ENDING`."""
 
     def __init__(self, file: Path) -> None:
         self.file, self.folder = file, file.with_suffix("")
@@ -168,7 +179,7 @@ class State:
         self._append(line)
         needed = _folders(filter(None, (line, nights.accepted, nights.first)))
         for name in _folders(nights.lines) - needed:
-            shutil.rmtree(self.folder / name, ignore_errors=True)
+            _remove_ranking(self.folder / name)
         # The folder may also contain files of the user.
         for stored in self.folder.iterdir():
             if _JOURNAL_NAME.fullmatch(stored.name):
