@@ -129,6 +129,18 @@ def test_each_year_starts_without_evidence(tmp_path, run):
     assert found[:3] == found[3:] and found[0] < found[1] < found[2]
 
 
+def test_a_year_starts_without_evidence_if_its_first_night_is_not_usable(tmp_path, run):
+    nights = Nights(tmp_path / "here", run, nights_per_year=3)
+    rows = [{"query_id": query, "state": "failed", "latency_ms": None} for query in QUERIES[:3]]
+    (nights.folder / "2026-11-04.timings.json").write_text(json.dumps(rows))
+    codes = [nights.night().code for _ in range(6)]
+    assert codes == [0, 0, 0, 1, 0, 0]
+    found = [
+        sum(each["metrics"]["ndcg@10"]["evidence"]) for each in nights.lines if each["metrics"]
+    ]
+    assert found[:2] == found[3:] and found[0] < found[1] < found[2]
+
+
 def test_another_pinned_run_starts_the_evidence_again(nights):
     for _ in range(3):
         nights.night()

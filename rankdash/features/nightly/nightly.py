@@ -147,7 +147,10 @@ def decided(
     alarm = None if previous is None else previous.alarm
     ended = alarm is not None and night.change >= -rule.smallest
     number = 1 if nights.last is None else nights.last.night + 1
-    new_year = number % rule.per_year == 1 % rule.per_year
+    # The first night of a year may not be usable.
+    new_year = (
+        last is not None and (number - 1) // rule.per_year != (last.night - 1) // rule.per_year
+    )
     evidence = () if previous is None or ended else previous.evidence
     if alarm is None or ended:
         evidence = added(rule, () if new_year else evidence, night, spread, count)
