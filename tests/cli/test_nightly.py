@@ -254,6 +254,19 @@ def test_failed_queries_in_the_timings_beside_the_pinned_run_are_no_zeros(nights
     assert nights.lines[0]["metrics"]["ndcg@10"]["night"]["queries"] == 36
 
 
+def test_a_query_counts_once_if_it_failed_in_one_of_two_fetches(tmp_path, run):
+    files = ["{date}.trec", "other.trec"]
+    nights = Nights(tmp_path / "here", run, run=files, max_failed=0.5)
+    tonight = worse(DOCS)
+    (nights.folder / "other.trec").write_text(trec({q: DOCS[q] for q in QUERIES[20:]}))
+    rows = [{"query_id": query, "state": "failed", "latency_ms": None} for query in QUERIES[:20]]
+    (nights.folder / "other.timings.json").write_text(json.dumps(rows))
+    nights.night(tonight)
+    metric = nights.lines[0]["metrics"]["ndcg@10"]
+    assert metric["night"]["queries"] == 40 and metric["night"]["change"] < -0.1
+    assert metric["mean"] - metric["pinned"] == pytest.approx(metric["night"]["change"])
+
+
 def test_a_slow_night_fails(tmp_path, run):
     nights = Nights(tmp_path / "here", run, timings="times.csv", max_p95_ms=100)
     rows = "".join(f"{query},101.5\n" for query in QUERIES)

@@ -137,8 +137,9 @@ def decided(
     both = ~np.isnan(tonight.by_spec[spec]).all(axis=0) & ~np.isnan(pinned.by_spec[spec]).all(
         axis=0
     )
+    # A query counts once, even if it failed in some of the fetches.
     mean, reference_mean = (
-        float(np.nanmean(each.by_spec[spec][:, both])) for each in (tonight, pinned)
+        float(np.nanmean(each.by_spec[spec][:, both], axis=0).mean()) for each in (tonight, pinned)
     )
     last = next((each for each in reversed(nights.lines) if spec in each.metrics), None)
     previous = None
