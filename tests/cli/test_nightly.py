@@ -199,6 +199,13 @@ def test_two_fetches_measure_the_churn(tmp_path, run):
     assert night["churn"] > 0 and night["fetches"] == 2
 
 
+def test_a_query_that_lost_all_its_documents_is_part_of_the_churn(tmp_path, run):
+    nights = Nights(tmp_path / "here", run, run=["{date}.trec", "other.trec"])
+    (nights.folder / "other.trec").write_text(trec({each: DOCS[each] for each in QUERIES[4:]}))
+    nights.night({query: DOCS[query] for query in QUERIES[:-2]})
+    assert nights.lines[0]["churn"] == pytest.approx(6 / 40)
+
+
 def test_failed_queries_are_no_zeros(tmp_path, run):
     nights = Nights(tmp_path / "here", run, timings="times.json", max_p95_ms=100)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import chain
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.files import text_of
@@ -157,7 +158,7 @@ class Night:
             ),
             "" if self._workspace is None else runs[0].id,
             len(runs[0].queries),
-            churned(tonight),
+            churned(tonight, chain.from_iterable(each.queries["query_id"] for each in runs[:2])),
             values.unlabelled,
             None if pinned is None else pinned.unlabelled,
             p95([each.queries["latency_ms"] for each in runs]),

@@ -70,19 +70,15 @@ class Values:
         return None if np.isnan(judged).all() else float(1 - np.nanmean(judged))
 
 
-def churned(fetches: Sequence[Fetch]) -> float | None:
+def churned(fetches: Sequence[Fetch], queries: Iterable[str]) -> float | None:
     """Return the share of the first ten documents that differ between the first two fetches of a
-    night; None for one fetch."""
+    night; None for one fetch. queries: of both fetches, also those without documents."""
     if len(fetches) < 2:
         return None
     first, second, *_more = fetches
     lost = {*first.failed, *second.failed}
-    common = [
-        query
-        for query in first.ranking.query_ids
-        if query in second.ranking.positions and query not in lost
-    ]
-    share = churn(first.ranking, second.ranking, TOP, common).mean
+    compared_queries = [query for query in dict.fromkeys(queries) if query not in lost]
+    share = churn(first.ranking, second.ranking, TOP, compared_queries).mean
     return None if math.isnan(share) else share
 
 
