@@ -359,6 +359,15 @@ def test_a_wrong_configuration_is_refused(nights, line, message):
     assert not (nights.folder / "nights.jsonl").exists()
 
 
+def test_another_placeholder_in_a_file_name_is_part_of_the_name(tmp_path, run):
+    nights = Nights(tmp_path / "here", run, run="{day}.trec", timings="{day}.json")
+    refused = nights.night()
+    assert refused.code == 2 and "{day}.trec" in refused.err and "bug" not in refused.err
+    (nights.folder / "{day}.trec").write_text(trec(DOCS))
+    (nights.folder / "{day}.json").write_text('[{"query_id": "q1", "latency_ms": 5}]')
+    assert nights.night().code == 0
+
+
 def test_nothing_to_accept_and_a_wrong_date(nights):
     assert (
         "No night can be accepted yet." in nights.command("nightly", nights.config, "--accept").err

@@ -196,7 +196,7 @@ class Night:
         """Return a run for each fetch of tonight."""
         name = f"nightly {self._date}"
         if not self._config.endpoint:
-            files = [each.format(date=self._date) for each in self._config.run]
+            files = [each.replace("{date}", self._date) for each in self._config.run]
             runs = self._read(files, self._config.timings)
         else:
             runs = [self._fetched(name, number) for number in range(1, self._config.repeat + 1)]
@@ -222,7 +222,8 @@ class Night:
         ]
         labelled = set(self._dataset.qrels["query_id"])
         measured = [
-            Timings.read(str(self._config.path(each.format(date=self._date)))) for each in timings
+            Timings.read(str(self._config.path(each.replace("{date}", self._date))))
+            for each in timings
         ]
         timings_of = with_beside(paths, dict(zip(paths, measured, strict=False)))
         return [
