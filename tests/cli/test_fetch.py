@@ -1,5 +1,6 @@
 """`fetch`: from a search engine to a folder that every command reads."""
 
+import gzip
 import json
 
 import pytest
@@ -192,6 +193,14 @@ def test_presets_are_listed_and_printed(run, tmp_path):
     assert run("fetch", "--preset", "excel").code == 2
 
 
+def test_a_table_may_have_the_columns_query_and_text(run, engine, tmp_path):
+    queries, out = tmp_path / "queries.csv", tmp_path / "out"
+    queries.write_text("query_id,query,text\n7,return,more\n8,zzz,words\n")
+    assert run("fetch", engine, "--queries", queries, "--out", out).code == 0
+    rows = map(json.loads, (out / "queries.jsonl").read_text().splitlines())
+    assert [(row["_id"], row["text"]) for row in rows] == [("7", "return"), ("8", "zzz")]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -201,14 +210,16 @@ def test_presets_are_listed_and_printed(run, tmp_path):
         (["--queries", "{q}", "--out", "{new}", "--depth", "0"], "1 or more"),
         (["--queries", "{q}", "--out", "{full}"], "contains other files"),
         (["--queries", "{full}/a.csv", "--out", "{new}"], "No column is recognised as query"),
+        (["--queries", "{full}/bad.csv.gz", "--out", "{new}"], "bad.csv.gz: "),
     ],
 )
 def test_what_is_missing_or_wrong_is_refused(run, engine, server, tmp_path, options, message):
     queries = tmp_path / "q.txt"
     queries.write_text("return\n")
     (tmp_path / "a.csv").write_text("a,b\n1,2\n3,4\n")
+    (tmp_path / "bad.csv.gz").write_bytes(gzip.compress(b"query\nreturn\n")[:-9])
     names = {"q": queries, "new": tmp_path / "new", "full": tmp_path}
     done = run("fetch", engine, *(each.format(**names) for each in options))
     assert done.code == 2
-    assert message in done.err
+    assert message in done.err and "bug" not in done.err
     assert server.seen == []

@@ -24,9 +24,10 @@ def queries_in(source: Source) -> pd.DataFrame:
     has no queries, and the errors of the readers.
     """
     limits = ReadLimits()
-    (unpacked, *_), broken = unpack([source], limits)
+    files, broken = unpack([source], limits)
     if broken:
         raise broken[0]
+    unpacked = files[0]
     try:
         lines = unpacked.name.casefold().endswith(".txt")
         frame = queries_of(decode(unpacked.data, source.name).text) if lines else None
@@ -50,8 +51,12 @@ def queries_in(source: Source) -> pd.DataFrame:
                 columns=", ".join(names[:20]),
             )
         chosen = {"query_id": query_id, "text": text}
+        # Another column with one of these names would be a second one.
+        others = [new for new, old in chosen.items() if old not in (None, new) and new in names]
         frame = _numbered(
-            table.frame.rename(columns={old: new for new, old in chosen.items() if old is not None})
+            table.frame.drop(columns=others).rename(
+                columns={old: new for new, old in chosen.items() if old is not None}
+            )
         )
     assert frame is not None  # noqa: S101 - for mypy
     _check(frame, source.name)
