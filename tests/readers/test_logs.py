@@ -54,6 +54,11 @@ LINES = "".join(f"{query}\n" for query in QUERIES)
             "Searches\tQuery\n3\tred shoes\n1\t蓝色 衬衫\n1\tcafé\n", "table", id="counts"
         ),
         pytest.param(
+            'id, "query", count \n1,red shoes, 3\n2,蓝色 衬衫,1\n3,café,1\n4,  ,0\n',
+            "table",
+            id="spaces after commas",
+        ),
+        pytest.param(
             "".join(json.dumps({"user_query": q, "query": {"match": 1}}) + "\n" for q in QUERIES),
             "JSON lines",
             id="UBI",
@@ -87,6 +92,11 @@ def test_lines_without_a_query_are_counted(written):
     assert (totals, log.skipped) == ({"a": 1.0}, 2)
 
 
+def test_rows_with_a_query_of_only_blanks_are_skipped(written):
+    log, totals = counted(written("query,count\na,1\n  ,5\n,5\n"))
+    assert (totals, log.skipped) == ({"a": 1.0}, 2)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -94,6 +104,7 @@ def test_lines_without_a_query_are_counted(written):
         ('{"a": 1}\n', "user_query or query"),
         ("query,count\na,0\n", "'a' is not above 0"),
         ("query,count\na,many\n", "cannot be read"),
+        (" \nquery,count\na,1\n", "cannot be read"),
         (b"%PDF-1.4", "a PDF document"),
         (b"x" * (1 << 24) + b"y", "more than 1,048,576 characters"),
     ],

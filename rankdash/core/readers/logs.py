@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from rankdash.core.base.errors import DataError, FormatError
@@ -69,7 +70,13 @@ class Log:
             return
         lines = self._start.content.lstrip().splitlines()
         self._delimiter = sniff(self._start.content) or ","
-        names = [each.strip('" ') for each in lines[0].split(self._delimiter)] if lines else []
+        raw = lines[0].split(self._delimiter) if lines else []
+        names = [each.strip('" ') for each in raw]
+        # As Arrow names the columns: a quotation mark is part of a name unless it starts it.
+        self._names = {
+            name: each.replace('"', "") if each.startswith('"') else each
+            for name, each in reversed([*zip(names, raw, strict=True)])
+        }
         self.column = recognise(names).get("query", "")
         if self.column and len(names) > 1:
             self.kind = "table"
@@ -123,7 +130,7 @@ class Log:
             self.skipped += 1
             return "skip"
 
-        columns = [each for each in (self.column, self.count) if each]
+        columns = [self._names[each] for each in (self.column, self.count) if each]
         with self._opened() as stream:
             stream.read(self._start.mark)
             reader = pa_csv.open_csv(
@@ -134,7 +141,7 @@ class Log:
                 ),
                 pa_csv.ConvertOptions(
                     include_columns=columns,
-                    column_types={self.column: pa.string(), self.count: pa.float64()},
+                    column_types=dict(zip(columns, (pa.string(), pa.float64()), strict=False)),
                     strings_can_be_null=True,
                     null_values=[""],
                 ),
@@ -171,7 +178,8 @@ class Log:
 
     def _valid(self, queries: Any, counts: Any) -> Searches:
         """Return the rows with a query. Raises DataError for a count that is not above 0."""
-        present = np.asarray(queries.is_valid())
+        filled = pc.greater(pc.binary_length(pc.utf8_trim_whitespace(queries)), 0)
+        present = np.asarray(filled.fill_null(False))
         self.skipped += len(present) - int(present.sum())
         queries = queries.filter(pa.array(present))
         numbers: Floats = np.ones(len(queries))
@@ -240,10 +248,12 @@ def _decoded(head: bytes, name: str) -> _Start:
 def _readable(name: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowInvalid, EOFError, UnicodeError) as problem:
+    except (pa.ArrowInvalid, pa.ArrowKeyError, EOFError, UnicodeError) as problem:
+        # The text of a KeyError is in quotation marks.
+        message = problem.args[0] if isinstance(problem, KeyError) else problem
         raise FormatError(
             "The log cannot be read: {problem}.",
             remedy="Correct the file, or write it as text with one query per line.",
             file=name,
-            problem=str(problem).partition("\n")[0].rstrip("."),
+            problem=str(message).partition("\n")[0].rstrip("."),
         ) from problem
