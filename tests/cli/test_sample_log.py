@@ -39,6 +39,17 @@ def test_no_query_of_a_log_runs_as_a_formula(run, tmp_path):
     assert "'=1+1" in done.out
 
 
+def test_a_seed_may_be_negative(run, tmp_path):
+    log = tmp_path / "log.txt"
+    log.write_text("".join(f"query {at}\n" for at in range(100)))
+    samples = [
+        run("sample-log", log, "--queries", "9", "--seed", seed, "--out", "-")
+        for seed in (-1, -1, 1)
+    ]
+    assert [each.code for each in samples] == [0, 0, 0]
+    assert samples[0].out == samples[1].out != samples[2].out
+
+
 def test_the_log_is_not_overwritten(run, tmp_path):
     log = tmp_path / "log.txt"
     log.write_text("a\nb\n")

@@ -253,7 +253,7 @@ def _sampled(
 ) -> Iterator[pd.DataFrame]:
     """Yield the sampled queries of each part: those with probability 1, and the others at equal
     steps of the added probabilities, from a random start."""
-    starts = np.random.default_rng(seed).random(len(STRATA))
+    starts = np.random.default_rng(seed % 2**63).random(len(STRATA))
     added = dict(zip(range(len(STRATA)), starts.tolist(), strict=True))
     for texts, counts in counted.parts():
         places = owners[np.searchsorted(levels, counts)]
