@@ -1,8 +1,11 @@
 """Hosts that get a request, and texts that contain a key."""
 
 import logging
+import math
 import socket
 import sys
+from contextlib import nullcontext
+from decimal import Decimal
 
 import psycopg
 import pytest
@@ -169,6 +172,40 @@ def test_postgresql_is_not_contacted_again_after_a_wrong_password(monkeypatch):
         fetch(postgres("127.0.0.1"), queries, 10, Policy(concurrency=1))
     assert len(attempts) == 1
     assert KEY not in str(refused.value)
+
+
+class Rows:
+    """A connection to a database that answers each query with these rows."""
+
+    closed = False
+
+    def __init__(self, *rows: dict[str, object]) -> None:
+        self.rows = rows
+
+    def transaction(self):
+        return nullcontext()
+
+    def cursor(self):
+        return nullcontext(self)
+
+    def execute(self, *_arguments):
+        pass
+
+    def fetchall(self):
+        return self.rows
+
+    def close(self):
+        pass
+
+
+def test_numbers_of_postgresql_may_be_infinite(monkeypatch):
+    monkeypatch.setenv("SEARCH_KEY", KEY)
+    values = [Decimal(each) for each in ("Infinity", "-Infinity", "NaN", "2.0")]
+    rows = Rows(*({"id": Decimal(at), "score": value} for at, value in enumerate(values)))
+    monkeypatch.setattr(psycopg, "connect", lambda **_parameters: rows)
+    (answer,) = fetch(postgres("127.0.0.1"), {"q": "a"}, 10, Policy())
+    assert [hit.doc_id for hit in answer.hits] == ["0", "1", "2", "3"]
+    assert [math.isfinite(hit.score) for hit in answer.hits] == [False, False, False, True]
 
 
 def test_postgresql_needs_its_package(monkeypatch):

@@ -193,7 +193,8 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 def _value(value: Any) -> Any:
     if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
+        whole = value.is_finite() and value == value.to_integral_value()
+        return int(value) if whole else float(value)
     if isinstance(value, list):
         return [_value(each) for each in value]
     plain = value is None or isinstance(value, (bool, int, float, str, dict))
