@@ -144,6 +144,13 @@ def test_hits_keep_the_order_of_the_engine_and_ids_become_texts():
     assert repeats == 1
 
 
+def test_a_path_with_a_step_of_zero_does_not_fit():
+    endpoint = Endpoint.of(changed(hits="hits[::0]", partial="hits[::0]"))
+    with pytest.raises(UnreadableError, match=r"the path hits\[::0\] does not fit"):
+        endpoint.read({"hits": [{"_id": "a"}]}, 10)
+    assert endpoint.incomplete({"hits": [{"_id": "a"}]}) == ""
+
+
 def test_columns_are_read_as_hits():
     endpoint = presets()["chroma"]
     answer = {"ids": [["a", "b"]], "documents": [["one", None]], "distances": [[0.1, 0.2]]}

@@ -216,7 +216,7 @@ class Endpoint:
         """Return the reason why an answer is incomplete, or ""."""
         try:
             partial = bool(self.partial and _path(self.partial).search(answer))
-        except JMESPathError:
+        except ValueError:
             return ""
         return "partial answer" if partial else ""
 
@@ -304,7 +304,7 @@ def _path(path: str) -> Any:
 def _found(path: str, value: Any) -> Any:
     try:
         return _path(path).search(value)
-    except JMESPathError as problem:
+    except ValueError as problem:  # JMESPathError, or a step of 0
         raise UnreadableError(f"the path {path} does not fit: {said_by(problem)}") from problem
 
 
