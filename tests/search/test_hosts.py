@@ -16,6 +16,7 @@ from rankdash.core.rerankers.remote.connection import Policy
 from rankdash.core.search.endpoint import Endpoint
 from rankdash.core.search.fetching import fetch, trial
 from tests.rerankers.loopback import SEARCH, engine_at
+from tests.search.test_fetching import SharedClock
 from tests.test_allowed import PRIVATE
 
 KEY = "a-secret-key-0123456789"
@@ -158,12 +159,22 @@ def test_a_visitors_postgresql_gets_no_credential_of_the_environment(
     assert len(connected) == 1
 
 
-def test_postgresql_is_not_contacted_again_after_a_wrong_password(monkeypatch):
+@pytest.mark.parametrize(
+    "reason",
+    [
+        f"no password {KEY} for user reader",
+        'password authentication failed for user "reader"',
+        'role "reader" is not permitted to log in',
+        'database "search" does not exist',
+        'pg_hba.conf rejects connection for host "127.0.0.1"',
+    ],
+)
+def test_postgresql_is_not_contacted_again_after_a_wrong_password(monkeypatch, reason):
     attempts = []
 
     def refuse(**parameters):
         attempts.append(parameters)
-        raise psycopg.OperationalError(f"FATAL: no password {KEY} for user reader")
+        raise psycopg.OperationalError(f"FATAL:  {reason}")
 
     monkeypatch.setattr(psycopg, "connect", refuse)
     monkeypatch.setenv("SEARCH_KEY", KEY)
@@ -196,6 +207,30 @@ class Rows:
 
     def close(self):
         pass
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "sorry, too many clients already",
+        "the database system is starting up",
+        'too many connections for role "reader"',
+        "remaining connection slots are reserved for roles with the SUPERUSER attribute",
+    ],
+)
+def test_a_temporary_refusal_of_postgresql_is_retried(monkeypatch, reason):
+    monkeypatch.setenv("SEARCH_KEY", KEY)
+    results = [psycopg.OperationalError(f"FATAL:  {reason}"), Rows({"id": "a"})]
+
+    def connect(**_parameters):
+        result = results.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    monkeypatch.setattr(psycopg, "connect", connect)
+    (answer,) = fetch(postgres("127.0.0.1"), {"q": "a"}, 10, Policy(), clock=SharedClock())
+    assert (answer.state, [hit.doc_id for hit in answer.hits]) == ("done", ["a"])
 
 
 def test_numbers_of_postgresql_may_be_infinite(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -27,6 +28,10 @@ _LIBPQ_16 = 160_000
 _PORT = 5432
 _CREDENTIALS = ("sslcert", "sslkey", "sslpassword")
 _UNAUTHORIZED = 401
+# Other refusals, such as "the database system is starting up", are temporary.
+_DENIED = re.compile(
+    r'password|authentication failed|pg_hba|permission denied|role "|database "|no such user'
+)
 
 
 class Postgres(Exchange):
@@ -146,7 +151,8 @@ class Postgres(Exchange):
                 connection.close()
             self._own.connection = None
             return Outcome.lost(reason)
-        if "FATAL" in str(error) and "connection" not in str(error).partition("FATAL")[2]:
+        fatal = str(error).partition("FATAL")[2]
+        if _DENIED.search(fatal) and "too many connections" not in fatal:
             # No further request can succeed, as with this status of HTTP.
             return Outcome(_UNAUTHORIZED, error=reason, refused=True, message=reason)
         return Outcome.unreachable(reason)
