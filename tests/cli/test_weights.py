@@ -104,6 +104,32 @@ def test_equal_frequencies_change_no_number(run, files):
     assert numbers(*equal) == numbers()
 
 
+def test_a_small_effective_number_of_queries_gives_no_verdict(run, files):
+    table = pd.read_csv(files / "equal.csv")
+    table.loc[:2, "frequency"] = 5_000
+    table.to_csv(files / "skewed.csv", index=False)
+    skewed = (*WEIGHTED, "--frequencies", files / "skewed.csv")
+    content = json.loads(compared(run, files, *skewed, "--json").out)
+    first, second = content["comparisons"][:2]
+    assert 3 < first["n_effective"] < 4 and 3 < second["paired_effective"] < 4
+    assert second["verdict"]["kind"] == content["headline"]["bge"]["kind"] == "too_few"
+    assert second["delta_low"] is second["mean_low"] is second["p"] is None
+    assert "their effective number is 3." in second["verdict"]["sentence"]
+    assert second["smallest_detectable"] is None
+    text = compared(run, files, *skewed).out
+    assert "at least 6 are needed. Label more queries, or use the weights “per query”." in text
+    for option in ("--min", "--min-gain"):
+        gate = compared(
+            run, files, option, "ndcg@10=0.01", "--format", "json", *skewed, command="gate"
+        )
+        (condition,) = json.loads(gate.out)["conditions"]
+        assert gate.code == 1 and condition["reason"] == "too_few" and condition["low"] is None
+        assert "effective number is 3." in condition["message"]
+    report = files / "skewed.html"
+    assert compared(run, files, *skewed, "--out", report, command="report").code == 0
+    assert "Label more queries, or use the weights" in report.read_text()
+
+
 def test_a_table_of_frequencies_alone_changes_nothing(run, files):
     plain = compared(run, files).out
     assert compared(run, files, "--frequencies", files / "counts.csv").out == plain

@@ -40,6 +40,15 @@ class Weights:
             np.ptp(self.strata) == 0 and np.ptp(self.searches) <= 1e-12 * self.searches.max()
         )
 
+    @property
+    def effective(self) -> float:
+        """Effective number of queries, (Σ w)² / Σ w² (Kish 1965): the number of equally weighted
+        queries with the same sampling error; 0 without any query."""
+        if not len(self.searches):
+            return 0.0
+        shares = self.searches / self.searches.max()
+        return float(shares.sum() ** 2 / (shares @ shares))
+
     def mean(self, values: Floats) -> float:
         """Return the weighted mean of (Q,) values without NaN; NaN without any value."""
         known = ~np.isnan(values)

@@ -41,7 +41,7 @@ from rankdash.core.statistics.verdict import (
     title_of,
     verdict_on,
 )
-from rankdash.core.statistics.weighted import pseudo_values
+from rankdash.core.statistics.weighted import has_few_effective, pseudo_values
 
 __all__ = [
     "STATISTICS_SETTINGS",
@@ -82,7 +82,9 @@ class Comparison:
     stopped: the systems with runs that were stopped by their result.
 
     If means are per search, means, changes, intervals, p and effect_size are weighted, and
-    more_queries is NaN.
+    more_queries is NaN. With uneven weights, the columns n_effective and paired_effective are the
+    effective numbers of queries behind n and paired (`Weights.effective`); below `FEWEST_QUERIES`,
+    intervals and p are NaN.
 
     With fewer than `FEWEST_QUERIES` values, intervals are NaN, and with fewer pairs, the test and
     smallest_detectable. The baseline's own rows have delta 0 and the verdict "baseline".
@@ -401,7 +403,8 @@ def _comparison_rows(
     for m, measure in enumerate(aligned.measures):
         for s, system in enumerate(aligned.systems):
             values = sides[s].values[m][sides[s].known[m]]
-            mean = _mean(values, _taken(aligned.weights, sides[s].known[m]))
+            weights = _taken(aligned.weights, sides[s].known[m])
+            mean = _mean(values, weights)
             row: dict[str, object] = {
                 "metric": measure.spec,
                 "system": system,
@@ -413,14 +416,18 @@ def _comparison_rows(
                 "left_out": sum(reasons[system, measure.spec].values()),
             }
             if s == 0:
-                row |= _baseline_row(mean, len(values))
+                row |= _baseline_row(mean, len(values), weights)
             else:
                 change, facts = _change(aligned, (sides[0], sides[s]), deltas, s, m, settings)
                 verdict = verdict_on(facts)
                 verdicts[system, measure.spec] = verdict
                 row |= {**change, "verdict": verdict.kind}
+            if weights is not None:
+                row["n_effective"] = weights.effective
             rows.append(row)
-    return pd.DataFrame(rows, columns=list(_COLUMNS)), verdicts, reasons
+    weighted = aligned.weights is not None and not aligned.weights.equal
+    names = (*_COLUMNS, *_EFFECTIVE) if weighted else _COLUMNS
+    return pd.DataFrame(rows, columns=list(names)), verdicts, reasons
 
 
 _COLUMNS = (
@@ -430,11 +437,13 @@ _COLUMNS = (
     *("smallest_detectable", "more_queries", "more_least", "more_most", "planned_level"),
     "verdict",
 )
+_EFFECTIVE = ("n_effective", "paired_effective")
 
 
-def _baseline_row(mean: float, n: int) -> dict[str, object]:
+def _baseline_row(mean: float, n: int, weights: Weights | None) -> dict[str, object]:
     change = 0.0 if n else np.nan
     return {
+        **({} if weights is None else {"paired_effective": weights.effective}),
         "paired": n,
         "before": mean,
         "after": mean,
@@ -484,7 +493,8 @@ def _change(
     strict = settings.corrects(comparisons)
     level = 1 - (1 - settings.level) / comparisons if strict else settings.level
     room = _mean(deltas.best[m][both], weights) - before
-    detectable = smallest_detectable(spread, level=level) if n >= FEWEST_QUERIES else np.nan
+    few = n < FEWEST_QUERIES or has_few_effective(weights)
+    detectable = np.nan if few else smallest_detectable(spread, level=level)
     columns: dict[str, object] = {
         "paired": n,
         "before": before,
@@ -502,6 +512,8 @@ def _change(
         "smallest_detectable": detectable if detectable <= room else np.nan,
         "planned_level": level,
     }
+    if weights is not None:
+        columns["paired_effective"] = weights.effective
     if stopped:
         # Values for a fixed number of queries.
         columns |= dict.fromkeys(("p", "p_corrected", "smallest_detectable"), np.nan)
@@ -531,6 +543,7 @@ def _change(
         margin=_margin(changes, settings, level, aligned.measures[m], weights),
         stopped=stopped,
         tuned=(bool(aligned.tuned[0]), bool(aligned.tuned[s])),
+        effective=weights.effective if weights is not None and has_few_effective(weights) else None,
     )
     # The plan samples queries with equal probabilities.
     unplanned = stopped or any(facts.tuned) or (weights is not None and not weights.equal)

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from rankdash.core.base.rules import FEWEST_QUERIES, RESAMPLES, SEED, Correction, StatisticsSettings
-from rankdash.core.data.arrays import Floats, Integers
+from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.data.weights import Weights
 from rankdash.core.statistics.anytime import AnytimeSettings, anytime_interval, anytime_p
 from rankdash.core.statistics.bootstrap import (
@@ -30,6 +30,7 @@ from rankdash.core.statistics.bootstrap import (
     weighted_sums,
 )
 from rankdash.core.statistics.weighted import (
+    has_few_effective,
     pseudo_values,
     refuse_unweighted,
     resampled_means,
@@ -115,8 +116,9 @@ def intervals(
     possible: tuple[_Ends, _Ends] = (-math.inf, math.inf),
     weights: Weights | None = None,
 ) -> tuple[Floats, Floats]:
-    """Return (low, high), each (C,), of the mean of each column (n, C); NaN for too few values, and
-    for too few values other than 0, unless all are equal.
+    """Return (low, high), each (C,), of the mean of each column (n, C); NaN for too few values,
+    for too small an effective number of them, and for too few values other than 0, unless all are
+    equal.
 
     A column's interval does not depend on the other columns or the order of the rows, and the
     interval of a column times -1 is its mirror image. again: whether to cache the results.
@@ -134,7 +136,7 @@ def intervals(
     known = ~np.isnan(columns)
     sizes, changed = known.sum(axis=0), (known & (np.abs(columns) > ROUNDING)).sum(axis=0)
     few = (changed > 0) & (changed < FEWEST_CHANGED) & (sizes < MANY_VALUES)
-    enough = (sizes >= FEWEST_QUERIES) & ~few
+    enough = _enough(known, weights) & ~few
     if enough.any():
         chosen = columns[:, enough]
         if weights is not None:
@@ -144,6 +146,15 @@ def intervals(
                 _ENDS.of(chosen, settings, _intervals) if again else _intervals(chosen, settings)
             )
     return np.clip(low, *possible), np.clip(high, *possible)
+
+
+def _enough(known: Flags, weights: Weights | None) -> Flags:
+    """Return (C,) whether each column has enough values. known: (n, C)."""
+    enough: Flags = known.sum(axis=0) >= FEWEST_QUERIES
+    if weights is not None:
+        for place in np.flatnonzero(enough).tolist():
+            enough[place] = not has_few_effective(weights.taken(known[:, place]))
+    return enough
 
 
 def _intervals(columns: Floats, settings: StatisticsSettings) -> Floats:
@@ -275,7 +286,7 @@ def p_values(
 def _weighted_p(columns: Floats, weights: Weights, settings: StatisticsSettings) -> Floats:
     """Return the (C,) p values of weighted means: a permutation test flips the signs of the
     weighted differences; a t test uses the standard error of the stratified mean."""
-    enough = (~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES
+    enough = _enough(~np.isnan(columns), weights)
     if settings.test == "sign-flip":
         weighted = columns * (weights.searches / weights.searches.max())[:, None]
         p = _chances(weighted, settings)[0]

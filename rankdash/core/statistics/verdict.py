@@ -66,7 +66,7 @@ class Verdict:
       "worse": a proven loss, of any size;
       "identical": no query changes by more than the tie band;
       "too_few": fewer paired queries than the test needs to prove a change, or than
-          `FEWEST_QUERIES`;
+          `FEWEST_QUERIES`; or the effective number of weighted queries is below that;
       "nothing_common": the systems answered no common query among those with values of both;
       "no_values": neither system has a value, for example without labels;
       "descriptive": the metric describes labels, not quality, so no verdict follows.
@@ -131,8 +131,9 @@ class Facts:
         None if unknown. corrected: whether it is planned for a stricter level than `level`. fewest:
         the least number of paired queries that can prove a change. worthwhile: the smallest
         practically relevant relative gain; None if the user set none. margin: None if the user
-        set none. tuned: whether baseline and challenger were tuned on these queries. Numbers that
-        do not exist are NaN.
+        set none. tuned: whether baseline and challenger were tuned on these queries. effective:
+        the effective number of paired queries if it is too small for a verdict, else None. Numbers
+        that do not exist are NaN.
     """
 
     baseline: str
@@ -161,6 +162,7 @@ class Facts:
     margin: Margin | None = None
     stopped: bool = False
     tuned: tuple[bool, bool] = (False, False)
+    effective: float | None = None
 
 
 def title_of(measure: Measure, conventions: Conventions) -> str | Phrase:
@@ -187,7 +189,7 @@ def decide(facts: Facts) -> Kind:
         return "nothing_common"
     if not facts.quality:
         return "descriptive"
-    if facts.n < facts.fewest:
+    if facts.n < facts.fewest or facts.effective is not None:
         return "too_few"
     if facts.identical:
         return "identical"
@@ -336,6 +338,13 @@ _FEW_CHANGED = (
     "a {level:g}% interval."
 )
 
+_UNEVEN = (
+    "Too few queries to compare {challenger} with {baseline}: the weights of the {n:,} queries are "
+    "so uneven that their effective number is {effective:.1f}; at least {effective_fewest} are "
+    "needed."
+)
+_LABEL_OR_UNWEIGHTED = "Label more queries, or use the weights “per query”."
+
 _ADVICE: dict[Kind, str] = {
     "too_few": "Label more queries.",
     "nothing_common": "Use systems that answer the same queries under the same ids.",
@@ -378,6 +387,8 @@ def _template(kind: Kind, facts: Facts) -> str:
         return _FROM_NOTHING_EVENLY if even else _FROM_NOTHING
     if kind in _EVENLY and even:
         return _EVENLY[kind]
+    if kind == "too_few" and facts.n >= facts.fewest:
+        return _UNEVEN
     if kind == "identical" and not facts.exact:
         return _ALIKE
     if kind == "unproven" and is_in_sample(facts.tuned, facts.low, facts.high):
@@ -392,6 +403,8 @@ def _template(kind: Kind, facts: Facts) -> str:
 def _advice(kind: Kind, facts: Facts) -> tuple[str, ...]:
     if kind in PROVEN and facts.margin is not None and facts.margin.met:
         return (_WITHIN,)
+    if kind == "too_few" and facts.n >= facts.fewest:
+        return (_LABEL_OR_UNWEIGHTED,)
     if kind != "unproven":
         return (_ADVICE[kind],) if kind in _ADVICE else ()
     plan = facts.plan
@@ -426,6 +439,10 @@ def _params(facts: Facts) -> dict[str, object]:
         "comparisons": facts.comparisons,
         "tie_band": plain(facts.tie_band),
     }
+    if facts.effective is not None:
+        # Rounded down, so that a number that is too small never looks like the least number.
+        params["effective"] = math.floor(10 * facts.effective) / 10
+        params["effective_fewest"] = FEWEST_QUERIES
     if facts.worthwhile is not None:
         params["worthwhile"] = f"{quantity(100 * facts.worthwhile, 6)}%"
     if facts.margin is not None:

@@ -15,13 +15,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from rankdash.core.base.errors import SpecError
-from rankdash.core.base.rules import StatisticsSettings
+from rankdash.core.base.rules import FEWEST_QUERIES, StatisticsSettings
 from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.data.weights import Weights
 from rankdash.core.statistics.anytime import AnytimeSettings
 from rankdash.core.statistics.bootstrap import Columns, multinomial_counts
 
 _FEWEST = 2
+_ROUNDING = 1e-9
 
 
 def refuse_unweighted(
@@ -45,6 +46,18 @@ def refuse_unweighted(
             "The Wilcoxon signed-rank test compares ranks, so it has no version per search.",
             remedy="Use the permutation test or the paired t test, or the weights “per query”.",
         )
+
+
+def has_few_effective(weights: Weights | None) -> bool:
+    """Return whether the effective number of queries is below `FEWEST_QUERIES`: then a few queries
+    carry most of the weight, and an interval would be far too narrow. weights: None: not
+    weighted."""
+    return weights is not None and is_few_effective(weights.effective)
+
+
+def is_few_effective(number: float) -> bool:
+    """Return whether an effective number of queries is below `FEWEST_QUERIES`; False for NaN."""
+    return number < FEWEST_QUERIES - _ROUNDING
 
 
 def pseudo_values(columns: Floats, weights: Weights) -> Floats:

@@ -16,10 +16,12 @@ import pandas as pd
 from rankdash.core.base.rules import FEWEST_QUERIES, StatisticsSettings
 from rankdash.core.data.arrays import Floats
 from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.weights import Weights
 from rankdash.core.metrics import Evaluation
 from rankdash.core.statistics.alignment import direction, weights_in
 from rankdash.core.statistics.inference import corrected, intervals, p_values
 from rankdash.core.statistics.verdict import is_proven
+from rankdash.core.statistics.weighted import has_few_effective
 from rankdash.core.study.cache import part
 
 if TYPE_CHECKING:
@@ -200,8 +202,8 @@ def by_segment(
     before, after, delta (means); low, high (interval of delta) and p, by the settings;
     p_corrected over the segments of the table, regardless of the setting `family`;
     helped, same, hurt; size: "enough", "small" (fewer than `SMALL` queries) or "too_few" (fewer
-    than `FEWEST_QUERIES`: low, high, p and p_corrected are NaN; without any query the means are
-    NaN too).
+    than `FEWEST_QUERIES`, or such an effective number of weighted queries: low, high, p and
+    p_corrected are NaN; without any query the means are NaN too).
 
     Segments are chosen after the results are known: an interval that excludes 0 in one of them is
     a reason to look closer, and p_corrected accounts for the number of segments.
@@ -219,7 +221,7 @@ def by_segment(
                 "left_out": len(members) - len(valid),
                 **_change(valid, settings, possible),
                 **_tally(valid["delta"].to_numpy(), settings.tie_band),
-                "size": _size(len(valid)),
+                "size": _size(len(valid), weights_in(valid)),
             }
         )
     place = {name: position for position, name in enumerate(order)}
@@ -309,8 +311,8 @@ def _tally(deltas: npt.NDArray[np.float64], tie_band: float) -> dict[str, int]:
     }
 
 
-def _size(n: int) -> str:
-    if n < FEWEST_QUERIES:
+def _size(n: int, weights: Weights | None) -> str:
+    if n < FEWEST_QUERIES or has_few_effective(weights):
         return "too_few"
     return "small" if n < SMALL else "enough"
 

@@ -54,6 +54,11 @@ def _per_search() -> str:
                 "them. The permutation test flips the signs of the weighted changes."
             ),
             _(
+                "No interval, p or verdict is computed if the effective number of queries, (Σw)² "
+                "/ Σw², is below {fewest}: then a few queries carry most of the weight.",
+                fewest=number(FEWEST_QUERIES, 0),
+            ),
+            _(
                 "Numbers of queries, latency, the agreement of rankings, and the documents and "
                 "tokens of a search are not weighted."
             ),

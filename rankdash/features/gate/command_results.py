@@ -64,7 +64,12 @@ def _as_json(checked: Checked) -> str:
     comparison = checked.comparison
     conditions = [
         {
-            **{name: or_null(value) for name, value in asdict(each).items() if name != "condition"},
+            **{
+                name: or_null(value)
+                for name, value in asdict(each).items()
+                if name not in ("condition", "effective")
+            },
+            **({} if math.isnan(each.effective) else {"effective": each.effective}),
             "kind": each.condition.kind,
             "subject": each.condition.subject,
             "limit": each.condition.limit,
@@ -189,6 +194,13 @@ def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
         return "There are too few labels for an estimate. Label the next sampled documents."
     if outcome.reason == "no_values":
         return f"No query has a {kind}."
+    if outcome.reason == "too_few" and outcome.n >= FEWEST_QUERIES:
+        effective = plain(math.floor(10 * outcome.effective) / 10)
+        return (
+            f"The weights of the {outcome.n} queries with a {kind} are so uneven that their "
+            f"effective number is {effective}, and at least {FEWEST_QUERIES} are needed. Add "
+            'labelled queries, or use --weights "per query".'
+        )
     if outcome.reason == "too_few":
         have = "query has" if outcome.n == 1 else "queries have"
         return (

@@ -34,6 +34,7 @@ from rankdash.core.sampling.bias_corrected import Corrected
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.core.statistics.inference import p_below
+from rankdash.core.statistics.weighted import is_few_effective
 from rankdash.core.study.latency import binomial_quantiles, latencies
 
 Kind = Literal["min", "min-gain", "max-hurt", "max"]
@@ -87,7 +88,8 @@ class GateOutcome:
         few queries.
     n: number of queries.
     reason: "met"; "missed": the value misses the limit; "unproven": the value meets it, but its
-        lower limit does not; "too_few": fewer than `FEWEST_QUERIES` queries; "no_values": none;
+        lower limit does not; "too_few": fewer than `FEWEST_QUERIES` queries, or such an effective
+        number of weighted queries; "no_values": none;
         "unreachable": no order of the documents has a mean above `most`; "too_early": too few
         labels were sampled; "drawn": the labels were sampled for something else; "judge_alone": too
         few queries with human labels to correct the judge.
@@ -97,6 +99,7 @@ class GateOutcome:
     estimated: an estimate from sampled labels, for these queries.
     judged: "corrected": the judge's gain corrected with human labels; "alone": the judge's own
         gain; "" without a judge.
+    effective: effective number of the queries, for means per search; NaN otherwise.
     """
 
     condition: Condition
@@ -109,6 +112,7 @@ class GateOutcome:
     most: float = math.nan
     estimated: bool = False
     judged: Literal["", "corrected", "alone"] = ""
+    effective: float = math.nan
 
     @property
     def passed(self) -> bool:
@@ -310,9 +314,10 @@ def _outcome(
     seen, n = ("mean", "n") if condition.kind == "min" else ("delta", "paired")
     value, low, high = (float(row[name]) for name in (seen, f"{seen}_low", f"{seen}_high"))
     reason: Reason = _proven(condition, value, low)
-    if int(row[n]) < FEWEST_QUERIES:
+    effective = float(row.get(f"{n}_effective", math.nan))
+    if int(row[n]) < FEWEST_QUERIES or is_few_effective(effective):
         reason = "too_few" if row[n] else "no_values"
-    return GateOutcome(condition, value, low, high, int(row[n]), reason)
+    return GateOutcome(condition, value, low, high, int(row[n]), reason, effective=effective)
 
 
 def _proven(condition: Condition, value: float, low: float) -> Reason:

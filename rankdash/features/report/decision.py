@@ -216,7 +216,8 @@ def _next(study: Study, assessment: Decision) -> tuple[Step, int]:
         case "no_values":
             return "label", fewest
         case "too_few":
-            return "queries", fewest - int(row["paired"])
+            # 0 if only the effective number of queries is too small: the least number is unknown.
+            return "queries", max(0, fewest - int(row["paired"]))
         case "nothing_common":
             return "same_queries", 0
         case "descriptive":

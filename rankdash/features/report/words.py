@@ -164,6 +164,8 @@ def next_step(study: Study, decision: Decision, fit: Callable[[str], str] = str)
                 "Rerank {n} more labelled queries, which were not run, then compare again.",
                 decision.more,
             )
+        case "queries" if not decision.more:
+            return _("Label more queries, or use the weights “per query”.")
         case "queries":
             return ngettext(
                 "Label {n} more query; a verdict needs at least that many.",

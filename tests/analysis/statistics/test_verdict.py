@@ -65,6 +65,8 @@ CASES: dict[str, dict[str, object]] = {
     "four queries": {"n": 4} | NONE_FIT,
     "six are enough": {"n": 6},
     "six where seven are needed": {"n": 6, "fewest": 7},
+    "sixty uneven ones": {"effective": 3.89} | NONE_FIT,
+    "four uneven ones": {"n": 4, "effective": 3.89} | NONE_FIT,
     "no interval": {"delta": 0.01, "low": NAN, "high": NAN, "p": 0.01},
     "a measure of labels": {"quality": False, "p": NAN},
     "that, of four": {"quality": False, "n": 4, "p": NAN},

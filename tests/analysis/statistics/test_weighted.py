@@ -92,6 +92,50 @@ def test_equal_weights_give_exactly_the_results_per_query(interval, test):
     )
 
 
+@pytest.mark.parametrize(
+    ("searches", "expected"),
+    [
+        *(([], 0), ([7], 1), ([3] * 6, 6), ([1, 3], 1.6), ([1e300, 1e300], 2)),
+        ([200] * 3 + [1] * 77, 3.82),
+    ],
+)
+def test_the_effective_number_of_queries(searches, expected):
+    weights = Weights(np.array(searches, dtype=float), np.zeros(len(searches), dtype=np.int64))
+    assert weights.effective == pytest.approx(expected, abs=0.005)
+
+
+@pytest.mark.parametrize("interval", ["skew-t", "t", "percentile"])
+@pytest.mark.parametrize("test", ["sign-flip", "t"])
+def test_a_small_effective_number_gives_no_interval_and_no_p(interval, test):
+    settings = StatisticsSettings(interval=interval, test=test, resamples=200)
+    values = RNG.normal(0.3, 0.2, (80, 2))
+    # Without the light queries, the second column has an effective number of 6.
+    values[6:, 1] = np.nan
+    weights = Weights(np.array([200.0] * 6 + [1.0] * 74), np.zeros(80, dtype=np.int64))
+    assert np.isfinite(intervals(values, settings, weights=weights)).all()
+    assert np.isfinite(p_values(values, settings, weights=weights)).all()
+    values[0] = np.nan
+    assert np.isnan(intervals(values, settings, weights=weights)[0]).tolist() == [True, True]
+    assert np.isnan(p_values(values, settings, weights=weights)).all()
+    assert np.isfinite(intervals(values[:, :1], settings)).all()
+    before = np.full(79, 0.5)
+    relative = relative_interval(before, values[1:, 0], settings, weights.taken(np.arange(1, 80)))
+    assert np.isnan(relative).all()
+
+
+def test_few_heavy_queries_do_not_give_intervals_that_are_too_narrow():
+    rng, weights = (
+        np.random.default_rng(5),
+        Weights(np.array([200.0] * 3 + [1.0] * 77), np.zeros(80)),
+    )
+    gains = rng.exponential(1.0, (80, 300))
+    low, high = intervals(gains, StatisticsSettings(), weights=weights)
+    shown = ~np.isnan(low)
+    missed = shown & ((low > 1) | (high < 1))
+    # With intervals, about 20 % of them would miss the mean.
+    assert missed.sum() <= 0.08 * 300
+
+
 @pytest.mark.parametrize("interval", ["skew-t", "t", "percentile"])
 def test_order_of_queries_and_units_of_weights_change_nothing(interval):
     settings = StatisticsSettings(interval=interval, resamples=500)

@@ -6,6 +6,7 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from tests.stored import keep_rows
 from tests.ui.conftest import ROWS, lists_at
+from tests.ui.page_text import page_text
 from tests.ui.sessions import press, whole
 
 HEAD, *LINES = ROWS.splitlines()
@@ -25,6 +26,19 @@ def opened(workspace, page, rows, **settings):
 def test_a_page_names_means_per_search(workspace, page):
     drawn = opened(workspace, page, COUNTED)
     assert any("NDCG@10 per search" in each.value for each in (*drawn.caption, *drawn.markdown))
+
+
+@pytest.mark.parametrize(
+    "page", ["overview", "cost", "report", "queries", "history", "rank_shifts"]
+)
+def test_a_page_names_a_small_effective_number_of_queries(workspace, page):
+    skewed = COUNTED.replace(",3\n", ",9000\n").replace(",4\n", ",9000\n")
+    drawn = opened(workspace, page, skewed)
+    assert not drawn.exception
+    if page in ("overview", "cost"):
+        text = page_text(drawn)
+        assert "effective number is 2" in text
+        assert "Label more queries, or use the weights “per query”." in text
 
 
 def test_frequencies_are_not_a_segment(workspace):
