@@ -214,6 +214,12 @@ def test_documents_of_an_engine_complete_the_data_set_under_the_same_id():
     bare = fetched.assign(text=None)
     assert made.with_documents(pd.concat([bare, fetched])).textless == frozenset()
     relabelled = more.relabelled(labels(("1", "d3", 1.0)))
+    assert made.added == made.with_documents(fetched.iloc[2:3]).added == ""
+    copies = (relabelled, more.with_candidates(more.candidates, "other"))
+    assert {each.added for each in copies} == {more.added} != {""}
+    assert more.added == made.with_documents(fetched.iloc[[1, 0]]).added
+    others = (fetched.iloc[1:3], fetched.iloc[:1], fetched.assign(text="other"))
+    assert len({more.added, *(made.with_documents(each).added for each in others)}) == 4
     assert relabelled.qrels["doc_id"].tolist()[-1] == "d3"
     with pytest.raises(DataError, match="empty doc_id"):
         made.with_documents(fetched.assign(doc_id=""))

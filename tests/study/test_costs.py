@@ -16,6 +16,7 @@ from rankdash.core.runs import combining
 from rankdash.core.runs.results import MeasuredLoad, load_of
 from rankdash.core.sampling.estimate import Estimate
 from rankdash.core.sampling.status import LabelStatus
+from rankdash.core.study import pricing
 from rankdash.core.study.costs import choices, equal_recall, gain, listwise, system_of
 from rankdash.core.study.leaderboard import standings
 from rankdash.core.study.pricing import Bill, Waiting, bill, priced, waiting
@@ -445,3 +446,23 @@ def test_every_way_of_pricing_says_one_amount_on_every_surface():
     for found in (board, billed, written):
         assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
     assert prices.of(bill(study, "llm")) == "Charged in this run: $5.00/1,000 searches"
+
+
+def test_texts_of_a_fetch_and_their_deletion_change_the_payload_in_a_shared_cache():
+    data = data_of({"q1": ["a", "b"], "q2": ["b", "a"]}, {"q1": {"a": 1}, "q2": {"b": 1}}, "ab")
+    bare = changed(data, documents=data.documents.assign(text=None))
+    texts = pd.DataFrame({"doc_id": ["a", "b"], "title": "", "text": ["one two", "three"]})
+    kept = {}
+
+    def shared(key, make):
+        return kept[key] if key in kept else kept.setdefault(key, make())
+
+    def tokens(dataset):
+        study = study_on(dataset, dataset_id="set", cache=shared)
+        load = pricing.load(study, FIRST_STAGE).load
+        return None if load.searches is None else load.documents * load.document_tokens
+
+    assert tokens(bare) is None
+    assert tokens(bare.with_documents(texts)) == 3
+    assert tokens(bare.with_documents(texts.assign(text="one two three"))) == 6
+    assert tokens(bare) is None

@@ -131,6 +131,10 @@ class Dataset:
     changed: frozenset[str] = frozenset()
     """The queries with labels changed by `relabelled`."""
 
+    added: str = ""
+    """A hash of the documents and texts added by `with_documents`, which `id` does not cover; "" if
+    there are none."""
+
     @cached_property
     def _tables(self) -> Tables:
         return _checked(*self._make(), self.candidates)[0]
@@ -320,6 +324,11 @@ class Dataset:
         added = new[~new["doc_id"].isin(known["doc_id"])]
         result = copy.copy(self)
         result.__dict__["id"] = self.id
+        used = new[new["doc_id"].isin([*added["doc_id"], *known["doc_id"][filled]])]
+        if len(used):
+            columns, order = _by_id(used, "doc_id")
+            parts = (part for values, _ in columns.values() for part in _content(values, order))
+            result.added = digest([self.added.encode(), *parts])
         for name in ("has_texts", "textless", "document_names", "document_places"):
             result.__dict__.pop(name, None)
         result.__dict__.pop("ids_with_blanks", None)

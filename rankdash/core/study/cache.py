@@ -24,9 +24,9 @@ Key = tuple[Hashable, ...]
 stale."""
 
 DEPENDENCIES: Mapping[str, Callable[[Study], Hashable]] = {
-    # The data set without its labels, and with its labels.
-    "texts": lambda study: study.stored_id,
-    "labels": lambda study: study.dataset_id,
+    # The data set without its labels, and with its labels; both with the documents of fetched runs.
+    "texts": lambda study: (study.stored_id, study.dataset.added),
+    "labels": lambda study: (study.dataset_id, study.dataset.added),
     "baseline": lambda study: study.baseline,
     "challengers": lambda study: study.challengers,
     "chosen": lambda study: study.chosen,

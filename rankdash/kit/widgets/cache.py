@@ -105,7 +105,8 @@ def _content(study: Study) -> str:
     systems = [(each.id, each.name, each.place) for each in study.systems.values()]
     rules = (study.metric, study.cutoff, study.others, study.conventions, study.statistics)
     seen = (
-        *(study.dataset_id, study.dataset.name, systems, study.baseline, study.challengers, rules),
+        *(study.dataset_id, study.dataset.added, study.dataset.name, systems),
+        *(study.baseline, study.challengers, rules),
         *(study.money, study.notes, study.goals, study.corrections),
         None if study.judge is None else study.judge.id,
         None if study.labelling is None else (study.labelling.mode, study.labelling.estimates),
