@@ -168,6 +168,29 @@ def test_failed_queries_are_retried_alone(workspace, dataset, engine, work):
     assert workspace.run(job_id).queries.set_index("query_id").loc["q4", "state"] == "failed"
 
 
+def test_progress_counts_queries_and_not_their_repeats(workspace, dataset, engine, work):
+    engine.fault_of = lambda body: (
+        {"status": 500} if body["query"]["match"]["text"] == "ask q4" else {}
+    )
+    shown, report = [], Queue.progress
+
+    def progress(queue, job_id, owner, now):
+        report(queue, job_id, owner, now)
+        row = queue.row(job_id)
+        shown.append((row.stage, row.done, row.failed, row.total, row.requests))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Queue, "progress", progress)
+        submit(workspace, dataset, engine, Policy(concurrency=1, retries=0), repeats=3)
+        row = work(SEARCH_KEY=KEY)
+    assert (row.done, row.failed, row.total, row.requests) == (5, 1, 6, 18)
+    assert {total for *_, total, _requests in shown} == {6}
+    first = [each for each in shown if each[-1] <= 6]
+    assert [(done, failed) for _, done, failed, *_ in first][-2:] == [(4, 1), (5, 1)]
+    repeats = [each for each in shown if each[-1] > 6]
+    assert {each[:3] for each in repeats} == {("timing", 5, 1)} and len(repeats) >= 12
+
+
 def test_a_fetch_without_any_answer_fails_in_words(workspace, dataset, engine, work):
     submit(workspace, dataset, engine)
     assert "The key of the service is missing" in work().message

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -72,14 +73,14 @@ def fetched_run(
     request: Fetch,
     name: str,
     folder: Path,
-    on_answers: Callable[[Sequence[Answer]], object],
+    on_answers: Callable[[int, Sequence[Answer]], object],
     cancelled: Callable[[], bool],
 ) -> Run:
     """Fetch all queries; return the run. A query that was answered in an earlier
     attempt is not sent again.
 
     dataset: without the documents of other runs. folder: for the journals of the answers.
-        on_answers: as in `fetch`, for the answers of each repeat.
+        on_answers: as in `fetch`; its first argument is the number of the request, from 1.
 
     Raises Cancelled, and the errors of `fetch`.
     """
@@ -92,7 +93,7 @@ def fetched_run(
             request.depth,
             request.policy,
             journal=folder / (JOURNAL if number == 1 else f"repeat-{number}.jsonl"),
-            on_answers=on_answers,
+            on_answers=partial(on_answers, number),
             cancelled=cancelled,
         )
         if cancelled():

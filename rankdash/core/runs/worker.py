@@ -152,7 +152,7 @@ class Attempt:
 
     def _fetch(self, request: Fetch) -> Run:
         dataset, job_id = self._workspace.saved_dataset(self._job.dataset_id), self._job.id
-        self._report(stage="scoring", total=request.repeats * len(dataset.queries))
+        self._report(stage="scoring", total=len(dataset.queries))
         missing = any(not place.in_environment for place in request.endpoint.places)
         folder = self._workspace.root / "jobs" / job_id
         with in_words(folder):
@@ -167,18 +167,21 @@ class Attempt:
                 self._claimed.has_to_stop,
             )
         _refuse_all_failed(run)
-        # As in the run: failures of repeats do not count.
         counts = run.queries["state"].value_counts()
         done, failed = int(counts.get("done", 0)), int(counts.get("failed", 0))
         self._report(done=done, failed=failed, total=len(run.queries))
         return replace(run, id=job_id)
 
-    def _answered(self, answers: Sequence[Answer]) -> None:
+    def _answered(self, number: int, answers: Sequence[Answer]) -> None:
+        """Report answers to the requests of this number. Repeats only measure the churn: they
+        complete no query, and their failures do not count, as in the run."""
         before = self._progress
         calls = [each.call for each in answers if each.call is not None]
+        states = [each.state for each in answers] if number == 1 else []
         self._report(
-            done=before.done + sum(each.state == "done" for each in answers),
-            failed=before.failed + sum(each.state == "failed" for each in answers),
+            stage="scoring" if number == 1 else "timing",
+            done=before.done + states.count("done"),
+            failed=before.failed + states.count("failed"),
             requests=before.requests + sum(call.attempts for call in calls),
             refused=before.refused + sum(call.refused for call in calls),
         )

@@ -285,7 +285,7 @@ def draw_keys(row: JobRow, name: str) -> Found | Keys | None:
 
 
 def _remove(rows: Sequence[JobRow]) -> None:
-    """Remove the jobs; ask first if scored queries would be lost."""
+    """Remove the jobs; ask first if scored or answered queries would be lost."""
 
     def remove() -> None:
         for row in rows:
@@ -293,11 +293,18 @@ def _remove(rows: Sequence[JobRow]) -> None:
 
     scored = sum(row.done for row in rows)
     if scored:
+        fetched = all(is_fetch(row.settings) for row in rows)
         dialogs.delete(
             _("Remove this run?"),
             [
                 *(markdown_safe(row.name, 80) for row in rows),
                 ngettext(
+                    "{n} answered query will be lost.",
+                    "{n} answered queries will be lost.",
+                    scored,
+                )
+                if fetched
+                else ngettext(
                     "{n} scored query will be lost.", "{n} scored queries will be lost.", scored
                 ),
             ],
@@ -315,6 +322,8 @@ def _state(row: JobRow) -> str:
         since = duration(_seconds_since(row.started))
         fetches = is_fetch(row.settings)
         what = _p("state", "fetching") if fetches else _("retrieving from all documents")
+        if row.stage == "timing":
+            what = _("all queries fetched; repeating the requests to measure the churn")
         return f"{what} · {since}"
     if row.state == "running":
         preparing = {

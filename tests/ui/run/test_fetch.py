@@ -14,7 +14,7 @@ from rankdash.core.runs.worker import Attempt, Handover
 from rankdash.core.search.endpoint import Endpoint
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.jobs.leases import Owner
-from rankdash.core.workspace.jobs.queue import Queue
+from rankdash.core.workspace.jobs.queue import Progress, Queue
 from rankdash.core.workspace.notes import Corrections
 from rankdash.features.run import page_fetch, page_form, page_jobs, page_runs
 from rankdash.kit.widgets import run_records, search_form
@@ -237,6 +237,21 @@ def test_progress_resume_and_retry(workspace, stored, engine, work, worker):
     press(field.set_value(KEY).run(), "Retry the 1 failed query")
     assert work().failed == 0
     assert len(workspace.runs(stored)) == 3
+
+
+def test_repeats_and_the_removal_of_a_fetch_are_named(workspace, stored, engine, monkeypatch):
+    jobs.submit_fetch(workspace, stored, Fetch(endpoint(engine), 4, 3), "Elasticsearch")
+    queue, owner = Queue(workspace), Owner("other")
+    job = queue.claim(owner)
+    queue.progress(job.id, owner, Progress(stage="timing", done=15, failed=1, total=16))
+    text = page_text(part(page_jobs.draw, stored))
+    assert "repeating the requests" in text
+    assert "15 of 16 queries · 1 query failed" in text
+    queue.interrupt("other")
+    lost = []
+    monkeypatch.setattr(page_jobs.dialogs, "delete", lambda _title, lines, _do: lost.extend(lines))
+    press(part(page_jobs.draw, stored), "Remove")
+    assert lost == ["Elasticsearch", "15 answered queries will be lost."]
 
 
 def test_the_churn_of_an_engine_is_shown(fetched):
