@@ -79,6 +79,10 @@ class Aligned:
         reached: Floats = np.fmax(most, np.fmax.reduce(self.values, axis=0))
         return reached
 
+    def weights_of(self, rows: Flags) -> Weights | None:
+        """Return the weights of a part of the queries. rows: (Q,)."""
+        return None if self.weights is None else self.weights.taken(rows)
+
     def reasons(self) -> Codes:
         """Return the reason why a query is excluded from the pair of a system and the baseline, (S,
         Q, M): an index into `REASONS`, or `HAS_VALUE` if both have a value."""

@@ -403,7 +403,7 @@ def _comparison_rows(
     for m, measure in enumerate(aligned.measures):
         for s, system in enumerate(aligned.systems):
             values = sides[s].values[m][sides[s].known[m]]
-            weights = _taken(aligned.weights, sides[s].known[m])
+            weights = aligned.weights_of(sides[s].known[m])
             mean = _mean(values, weights)
             row: dict[str, object] = {
                 "metric": measure.spec,
@@ -483,7 +483,7 @@ def _change(
     if stopped:
         settings = AnytimeSettings.of(settings)
     both = sides[0].known[m] & sides[1].known[m]
-    weights = _taken(aligned.weights, both)
+    weights = aligned.weights_of(both)
     changes = deltas.values[s - 1, m][both]
     before, after = (_mean(side.values[m][both], weights) for side in sides)
     delta, n = _mean(changes, weights), int(both.sum())
@@ -598,7 +598,3 @@ def _mean(values: Floats, weights: Weights | None = None) -> float:
     if weights is not None:
         return weights.mean(values)
     return float(values.mean()) if len(values) else float("nan")
-
-
-def _taken(weights: Weights | None, rows: Flags) -> Weights | None:
-    return None if weights is None else weights.taken(rows)
