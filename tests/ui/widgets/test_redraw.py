@@ -99,7 +99,7 @@ def test_who_made_the_change_is_not_asked(opened):
 
 def test_what_stands_on_a_page_is_left_until_its_next_run(opened):
     tab = opened("a", "s")
-    redraw.hold()
+    redraw.pause()
     redraw.draw_again(OTHER_RUN, set())
     assert tab.asked == []
     opened("a", "s", OTHER_RUN)
