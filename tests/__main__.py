@@ -13,6 +13,7 @@ from a seed that is printed. Any other argument goes to pytest.
 import os
 import platform
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -72,6 +73,8 @@ def arguments(given: list[str], variables: Mapping[str, str]) -> list[str]:
 
 # The folder for files in memory on Linux, and more space than all tests together use.
 MEMORY = Path("/dev/shm")
+# The process id of the command follows.
+PREFIX = "rankdash-tests-"
 ENOUGH_BYTES = 4 * 1024**3
 
 
@@ -85,8 +88,18 @@ def folder_in_memory() -> Path | None:
     return MEMORY if fits and not room.f_flag & os.ST_NOEXEC else None
 
 
+def remove_abandoned(parent: Path) -> None:
+    """Delete the folders of test commands that were killed: each takes up to 4 GB of memory."""
+    for folder in parent.glob(f"{PREFIX}*-*"):
+        process = folder.name.removeprefix(PREFIX).split("-")[0]
+        if process.isdigit() and not Path("/proc", process).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def main() -> int:
-    with tempfile.TemporaryDirectory(prefix="rankdash-tests-", dir=folder_in_memory()) as folder:
+    remove_abandoned(MEMORY)
+    prefix = f"{PREFIX}{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=folder_in_memory()) as folder:
         # Some tests open files in it as another user.
         Path(folder).chmod(0o711)
         # Threads of several processes that wait for each other would block the processors.

@@ -1,11 +1,14 @@
 """The selection of tests, and the examples of Hypothesis: the same, or from a printed seed."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from hypothesis import settings
 
-from tests.__main__ import ROOT, arguments
+from tests.__main__ import PREFIX, ROOT, arguments, remove_abandoned
 
 
 def test_no_example_has_a_deadline_and_a_failure_is_repeated_from_the_source_or_the_seed(
@@ -38,3 +41,14 @@ def test_what_is_left_out_as_slow_exists():
     listed = Path(__file__).with_name("slow.txt").read_text().split()
     for file, _, name in (each.partition("::") for each in listed):
         assert re.search(rf"^def {name}\(", (ROOT / file).read_text(), re.MULTILINE), (file, name)
+
+
+def test_only_folders_of_killed_test_commands_are_deleted(tmp_path):
+    killed = subprocess.Popen([sys.executable, "-c", ""])
+    killed.wait()
+    abandoned = tmp_path / f"{PREFIX}{killed.pid}-abc"
+    others = [tmp_path / f"{PREFIX}{os.getpid()}-abc", tmp_path / f"{PREFIX}mine", tmp_path / "x-1"]
+    for folder in (abandoned, *others):
+        folder.mkdir()
+    remove_abandoned(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted(others)
