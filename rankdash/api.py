@@ -1,7 +1,7 @@
 """Functions and types of `import rankdash as rd`, from files to a verdict.
 
-Functions store nothing between calls, and only `report` writes a file. A doubtful file causes a
-`UserWarning`. Every error is a `RankdashError` that names the remedy.
+Functions store nothing between calls, and only `report` and `export` write files. A doubtful file
+causes a `UserWarning`. Every error is a `RankdashError` that names the remedy.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ __all__ = [
     "Study",
     "compare",
     "evaluate",
+    "export",
     "policy",
     "read",
     "read_run",
@@ -416,13 +417,7 @@ def report(
     from rankdash.features.report import report as report_report
 
     expect(path=(path, PATH))
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise DataError(
-            "The folder {folder} does not exist.",
-            remedy="Create it first, or choose another folder.",
-            folder=str(target.parent),
-        )
+    target = existing_place(path)
     front = report_report.front_of(title, note, logo, sections, language)
     with speaking(language):
         study = study_of(
@@ -442,6 +437,35 @@ def report(
     return target
 
 
+def export(
+    data: Dataset,
+    runs: Run | Iterable[Run],
+    path: _Path,
+    format: str,
+    *,
+    metric: str = "ndcg@10",
+    others: Iterable[str] | None = None,
+    conventions: Conventions | None = None,
+) -> Path:
+    """Write a data set and its rankings in the format of another tool.
+
+    path: the file to write, or a new or empty folder if the format consists of several files.
+    format: "trec", "beir", "rank-llm", "mteb", "ranx", "rank-eval", "quepid" or "model-card", as
+        listed by `rankdash export --help`.
+    metric, others, conventions: of the format "model-card", as for `study_of`.
+
+    IDs are never changed. Returns the path. Raises SpecError for an unknown format, and DataError
+    for an id, a label or a text that the format cannot carry, a missing folder, and a folder that
+    is not empty.
+    """
+    from rankdash.features.report.formats import format_of
+
+    expect(path=(path, PATH), format=(format, str))
+    target, form = existing_place(path), format_of(format)
+    form.save(study_of(data, runs, metric=metric, others=others, conventions=conventions), target)
+    return target
+
+
 def _matched(
     name: str, ranking: Ranking, data: Dataset, left_out: Mapping[str, str]
 ) -> list[Finding]:
@@ -454,6 +478,18 @@ def _matched(
         if finding.severity == "error":
             raise finding.as_error()
     return findings
+
+
+def existing_place(path: _Path) -> Path:
+    """Return the path to write to. Raises DataError if its folder is missing."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise DataError(
+            "The folder {folder} does not exist.",
+            remedy="Create it first, or choose another folder.",
+            folder=str(target.parent),
+        )
+    return target
 
 
 def _warn(findings: Iterable[Finding]) -> None:

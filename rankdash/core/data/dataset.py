@@ -301,6 +301,13 @@ class Dataset:
         result._tables = self._tables._replace(qrels=qrels)
         return result
 
+    def named(self, name: str) -> Self:
+        """Return this data set, with the same id, and another name."""
+        result = copy.copy(self)
+        result.__dict__["id"] = self.id
+        result.name = name
+        return result
+
     def with_candidates(self, candidates: Ranking, name: str) -> Self:
         """Return this data set, with the same id, and another ranking as its first stage."""
         result = copy.copy(self)

@@ -18,6 +18,7 @@ from rankdash.core.study.labelling import only_estimates
 from rankdash.core.study.study import Study
 from rankdash.core.workspace.notes import Notes
 from rankdash.features.report import charts_images, report, report_exports, report_zip
+from rankdash.features.report.formats import FORMATS, Format
 from rankdash.features.report.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
 from rankdash.kit.html import html_page, tables
 from rankdash.kit.html.tables import english, file_name
@@ -230,7 +231,8 @@ _CSV, _TEXT = "text/csv", "text/plain"
 @dataclass(frozen=True)
 class _File:
     """A file that a download button offers. label: of the button. name: without the data set's
-    name. language: of the content. hindered: why the file cannot be created, or ""."""
+    name. language: of the content. hindered: why the file cannot be created, or "". help: shown
+    when the mouse is on the button."""
 
     label: str
     name: str
@@ -238,6 +240,7 @@ class _File:
     make: Callable[[], bytes]
     language: str = "en"
     hindered: str = ""
+    help: str = ""
 
 
 def draw_exports(study: Study, front: Front | None) -> None:
@@ -311,6 +314,15 @@ def draw_exports(study: Study, front: Front | None) -> None:
     )
     _row(
         study.dataset.name,
+        _("Files for other tools"),
+        _(
+            "Point at a button for its content. A zip is a folder of that tool. IDs never change; "
+            "a format that cannot carry them is not offered."
+        ),
+        [_for_tool(named, form) for form in FORMATS.values()],
+    )
+    _row(
+        study.dataset.name,
         _("Hard negatives for training"),
         _(
             "JSON lines with query, positive and negative, the triplet format of "
@@ -319,6 +331,25 @@ def draw_exports(study: Study, front: Front | None) -> None:
         ),
         _triplets(study, named),
     )
+
+
+def _for_tool(named: Study, form: Format) -> _File:
+    """Return the download of a format; a folder as a zip. named: the study with English names."""
+    hindered = ""
+    try:
+        form.check(named)
+    except DataError as error:
+        hindered = error_text(error)
+    name = f"{form.name}.zip" if form.folder else form.file
+    return _File(
+        form.title, name, form.kind, partial(_tool_file, named, form),
+        hindered=hindered, help=_(form.purpose),
+    )  # fmt: skip
+
+
+def _tool_file(study: Study, form: Format) -> bytes:
+    files = form.files(study)
+    return report_zip.zipped(files, datetime.now(UTC)) if form.folder else files[form.file]
 
 
 def _triplets(study: Study, named: Study) -> list[_File]:
@@ -405,5 +436,5 @@ def _row(data: str, title: str, what: str, files: Sequence[_File], extra: str = 
                     key=f"report.file.{file.name}",
                     on_click="ignore",
                     disabled=bool(file.hindered),
-                    help=file.hindered or None,
+                    help=file.hindered or file.help or None,
                 )

@@ -7,7 +7,6 @@ import io
 import json
 import math
 import re
-import unicodedata
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,7 +20,6 @@ from rankdash.core.base.errors import RankdashError
 from rankdash.core.base.i18n import error_text, speaking
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.text import csv_bytes
-from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import parse_measure
 from rankdash.core.study.leaderboard import ranked_names, standings, usual_axis
 from rankdash.core.study.study import Study
@@ -32,6 +30,7 @@ from rankdash.features.cost.report import money_files
 from rankdash.features.overview import report_systems
 from rankdash.features.overview.charts import segments
 from rankdash.features.report import charts_images, report_exports
+from rankdash.features.report.formats import numbered, shown_ranking, slug
 from rankdash.features.report.report_exports import triplet_lines
 from rankdash.kit.drawing.changes import changes
 from rankdash.kit.drawing.draw import Drawing
@@ -54,7 +53,6 @@ FORMAT = 1
 
 MANIFEST = "manifest.json"
 _TOO_OLD = datetime(1980, 1, 1, tzinfo=UTC)
-_NAME = 40
 
 
 @dataclass
@@ -94,7 +92,7 @@ def bundle(
     with speaking("en"):
         content = _manifest(named, made, packed)
     manifest = json.dumps(content, ensure_ascii=False, indent=2)
-    return _zipped({MANIFEST: manifest.encode("utf-8", "replace"), **packed.files}, made)
+    return zipped({MANIFEST: manifest.encode("utf-8", "replace"), **packed.files}, made)
 
 
 def tables(study: Study) -> Iterable[ZipPart]:
@@ -168,7 +166,7 @@ def lost_files(study: Study) -> list[ZipPart]:
     reads them."""
     return [
         ZipPart(
-            f"trec/{_numbered(study, system)}.csv",
+            f"trec/{numbered(study, system)}.csv",
             _("The queries of {name} without a result.", name=study.name(system)),
             partial(_lost, study, system),
         )
@@ -189,7 +187,7 @@ def training_files(study: Study) -> list[ZipPart]:
     """Return the hard negatives of each system."""
     return [
         ZipPart(
-            f"training/{_numbered(study, system)}.jsonl",
+            f"training/{numbered(study, system)}.jsonl",
             _("Hard negatives of {name}, to train with.", name=study.name(system)),
             partial(triplet_lines, study, system),
         )
@@ -199,17 +197,7 @@ def training_files(study: Study) -> list[ZipPart]:
 
 def run_file(study: Study, system: str) -> str:
     """Return the file name of a system's ranking in the zip; a number makes it unique."""
-    return f"trec/{_numbered(study, system)}.run"
-
-
-def _numbered(study: Study, system: str) -> str:
-    return f"{study.chosen.index(system) + 1:02}-{slug(study.name(system))}"
-
-
-def shown_ranking(study: Study, system: str) -> Ranking:
-    """Return the ranking with ties in the order that the metrics used."""
-    ranking, rules = study.ranking(system), study.conventions
-    return ranking.with_ties(rules.order_rule(ranking.ties), rules.score_precision)
+    return f"trec/{numbered(study, system)}.run"
 
 
 def comparison_csv(study: Study) -> bytes:
@@ -217,13 +205,6 @@ def comparison_csv(study: Study) -> bytes:
     frame = pd.DataFrame(records(study.comparison))
     frame.insert(2, "name", [study.name(system) for system in frame["system"]])
     return csv_bytes(frame)
-
-
-def slug(text: str) -> str:
-    """Return a part of a file name for any operating system: lowercase letters, digits and
-    dashes."""
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain)[:_NAME].strip("-") or "system"
 
 
 def _markdown(study: Study) -> Iterator[str]:
@@ -338,7 +319,8 @@ def _plain(value: object) -> object:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
-def _zipped(files: Mapping[str, bytes], made: datetime) -> bytes:
+def zipped(files: Mapping[str, bytes], made: datetime) -> bytes:
+    """Return a zip archive of path → content. made: the time of its entries, UTC."""
     out = io.BytesIO()
     moment = max(made.astimezone(UTC), _TOO_OLD).timetuple()[:6]
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:

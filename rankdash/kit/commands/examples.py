@@ -49,6 +49,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rankdash verify report.html --qrels qrels.tsv --run initial.trec bge.trec",
         "rankdash verify report.html --data FOLDER --run bge.trec --timings bge.json --json",
     ),
+    "export": (
+        "rankdash export ranx --data FOLDER --run bge.trec --out ranx",
+        "rankdash export quepid --data FOLDER --out ratings.csv",
+    ),
     "retrieve": (
         "rankdash retrieve --data FOLDER --how bm25 --out bm25.trec",
         "rankdash retrieve --data FOLDER --how hybrid --depth 50 --out hybrid.trec",

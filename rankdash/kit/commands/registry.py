@@ -43,6 +43,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "features.report.command_verify",
         "check a report: compute its numbers again from the files",
     ),
+    "export": (
+        "features.report.command_export",
+        "write a data set with its rankings in the format of another tool",
+    ),
     "retrieve": (
         "features.run.command_retrieve",
         "retrieve from all documents of a data set and write a TREC run",
