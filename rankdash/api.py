@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 
 from rankdash.core.base import files
+from rankdash.core.base.arguments import PATH, expect, expect_each, expect_paths
 from rankdash.core.base.errors import DataError, Finding, RankdashError, SpecError
 from rankdash.core.base.i18n import speaking
 from rankdash.core.data.dataset import Dataset
@@ -24,7 +25,7 @@ from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.measured import WithoutText
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.metrics import Conventions, Evaluation, one_threshold, parse_metrics
-from rankdash.core.readers import Conflict, Match, read_beside, sources_at, stem_of
+from rankdash.core.readers import Conflict, Match, Source, read_beside, sources_at, stem_of
 from rankdash.core.readers.checks.check import check
 from rankdash.core.readers.checks.matching import match_labels
 from rankdash.core.readers.loading import RETRIEVED, Retrieval, judgements_at, load
@@ -74,8 +75,17 @@ NONE = type(None)
 _Path = str | os.PathLike[str]
 
 
+class ArrowTable(Protocol):
+    """A table in memory, such as a data frame of pandas or polars, or a table of pyarrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+_Table = ArrowTable | Mapping[str, Any]
+
+
 def read(
-    *paths: _Path,
+    *paths: _Path | _Table,
     name: str | None = None,
     first_stage: str | None = None,
     conflict: Conflict = "highest",
@@ -87,7 +97,9 @@ def read(
 ) -> Dataset:
     """Read a data set from files, a folder or an archive, in any format of the dashboard.
 
-    A name such as "ir_datasets:beir/scifact/test" or "hf:organization/name" also works.
+    A name such as "ir_datasets:beir/scifact/test" or "hf:organization/name" also works, and so does
+    a table in memory: a frame of pandas or polars, any object with `__arrow_c_stream__`, columns as
+    {"query": [...], "document": [...], "label": [...]}, or labels as {"q1": {"d1": 2}}.
 
     name: of the data set, instead of one made from its files.
     first_stage: the ranking to start from, if the files contain several.
@@ -113,7 +125,7 @@ def read(
         first_stage=(first_stage, str, NONE),
     )
     loaded = load(
-        sources_at(paths),
+        _sources(paths),
         name=name,
         first_stage=first_stage,
         conflict=conflict,
@@ -127,20 +139,32 @@ def read(
     return loaded.dataset
 
 
-def read_run(path: _Path, data: Dataset, *, name: str | None = None) -> Run:
+def read_run(path: _Path | _Table, data: Dataset, *, name: str | None = None) -> Run:
     """Read another system's ranking of `data`: a TREC run, or rows with a score or a rank.
 
+    path: a file, or a table in memory as for `read`, such as {"q1": {"d1": 0.9, "d2": 0.4}}.
     name: of the run, instead of its file's name.
 
     Raises DataError if the file does not contain a ranking of any labelled query.
     """
-    expect(path=(path, PATH), data=(data, Dataset))
-    file = Path(path)
+    expect_paths([path])
+    expect(data=(data, Dataset))
+    file = Path(path) if isinstance(path, PATH) else Source.of_table(path, name or "ranking")
     stem = stem_of(file.name)
     joined = read_beside(data, {stem: file})
     ranking = joined.rankings[stem].ranking
     _warn([*joined.findings, *_matched(stem, ranking, data, {})])
     return run_from_ranking(name or stem, data.id, ranking, file.name)
+
+
+def _sources(paths: Sequence[_Path | _Table]) -> list[Source]:
+    """Return the files of paths and names, and tables in memory as files."""
+    sources, tables = sources_at([path for path in paths if isinstance(path, PATH)]), 0
+    for path in paths:
+        if not isinstance(path, PATH):
+            tables += 1
+            sources.append(Source.of_table(path, f"table {tables}" if tables > 1 else "table"))
+    return sources
 
 
 def rerank(
@@ -499,60 +523,6 @@ def _warn(findings: Iterable[Finding]) -> None:
             remedy = finding.remedy.format(**finding.params)
             # The line of the caller of `read`, `read_run` or `evaluate`.
             warnings.warn(f"{where}{finding.text} {remedy}".strip(), UserWarning, stacklevel=3)
-
-
-# Checks of arguments: a wrong type is a RankdashError.
-
-PATH = (str, os.PathLike)
-_WORDS = {
-    str: "text",
-    os.PathLike: "a path",
-    Integral: "a whole number",
-    int: "a whole number",
-    Real: "a number",
-    float: "a number",
-    Iterable: "a list",
-    Mapping: "a dictionary",
-    type(None): "None",
-}
-
-
-def expect(**arguments: tuple[Any, ...]) -> None:
-    """Raise SpecError if an argument, passed as (value, type, …), has none of these types."""
-    for name, (value, *kinds) in arguments.items():
-        flat = [kind for each in kinds for kind in (each if isinstance(each, tuple) else (each,))]
-        if not isinstance(value, tuple(flat)):
-            raise SpecError(
-                "The argument {name} must be {expected}, not {given}.",
-                remedy="`help` of the function lists its arguments.",
-                name=name,
-                expected=" or ".join(map(_words, flat)),
-                given=_words(type(value)),
-            )
-
-
-def expect_each(name: str, values: Iterable[object], kind: type[Any]) -> None:
-    """Raise SpecError if an item of the list argument `name` does not have the type `kind`."""
-    for value in values:
-        expect(**{name: (value, kind)})
-
-
-def expect_paths(paths: Iterable[object]) -> None:
-    """Raise SpecError if a path is not text or a path, for example a list of paths."""
-    for path in paths:
-        if isinstance(path, (list, tuple, set, frozenset)):
-            raise SpecError(
-                "A path must be text or a path, not a list.",
-                remedy='Pass the paths one by one: read("qrels.tsv", "run.trec").',
-            )
-        expect(paths=(path, PATH))
-
-
-def _words(kind: type[Any]) -> str:
-    if kind in (list, tuple, set, dict):
-        kind = Mapping if kind is dict else Iterable
-    article = "an" if kind.__name__[0] in "AEIOU" else "a"
-    return _WORDS.get(kind) or f"{article} {kind.__name__}"
 
 
 def draws_of(file: str | os.PathLike[str]) -> pd.DataFrame:

@@ -154,7 +154,7 @@ def typeset(part: Element) -> str:
 def test_markup_in_a_text_is_text_in_a_notebook(data):
     # A new class that a notebook shows in HTML needs a case here.
     shown = {name for name in dir(rd) if hasattr(getattr(rd, name), "_repr_html_")}
-    assert shown == {"Comparison", "Evaluation"}
+    assert shown == {"Comparison", "Dataset", "Evaluation", "Run", "Study"}
     markup = Markup("http://127.0.0.1:9")
     texts = [markup.short("a name") for _ in range(7)]
     marked = rd.Dataset(
@@ -167,13 +167,21 @@ def test_markup_in_a_text_is_text_in_a_notebook(data):
     found = rd.evaluate(marked, metrics="ndcg@10")
     assert not markup.within(found._repr_html_())
     assert "<td>0.6664</td>" in found._repr_html_()
-    page = rd.compare({texts[0]: found, **dict.fromkeys(texts[1:], found)})._repr_html_()
-    root = fromstring(f"<div>{page}</div>")
+    run = dataclasses.replace(rd.rerank(marked, "bm25", depth=3), name=texts[0])
+    pages = [each._repr_html_() for each in (marked, run, rd.study_of(marked, run))]
+    pages.append(rd.compare({texts[0]: found, **dict.fromkeys(texts[1:], found)})._repr_html_())
     named = {"table", "thead", "tbody", "tr", "th", "td", "p", "div"}
-    assert {part.tag for part in root.iter()} == named
-    assert {name for part in root.iter() for name in part.attrib} <= {"border", "class", "style"}
-    assert "$" not in typeset(root)
-    assert all(each.isprintable() or each == "\n" for each in page)
+    for page in pages:
+        root = fromstring(f"<div>{page}</div>")
+        assert {part.tag for part in root.iter()} <= named
+        assert {name for part in root.iter() for name in part.attrib} <= {
+            "border",
+            "class",
+            "style",
+        }
+        assert "$" not in typeset(root)
+        assert all(each.isprintable() or each == "\n" for each in page)
+    assert html.escape(texts[3], quote=False) in pages[0].replace("&quot;", '"')
     assert html.escape(texts[1], quote=False) in page
 
 
@@ -207,7 +215,7 @@ def slips(data: rd.Dataset, run: rd.Run, folder: Path) -> dict[str, Callable[[],
         "No files were provided": lambda: rd.read(),
         "columns must be a dictionary": lambda: rd.read(SAMPLE, columns=["a"]),
         "retrieved must be a whole number": lambda: rd.read(SAMPLE, retrieved="many"),
-        "path must be text or a path, not a Dataset": lambda: rd.read_run(data, "x.trec"),
+        "argument data must be a Dataset, not text": lambda: rd.read_run(data, "x.trec"),
         "data must be a Dataset, not text": lambda: rd.rerank("folder", "bm25"),
         "reranker must be text": lambda: rd.rerank(data, 5),
         "depth must be a whole number": lambda: rd.rerank(data, "bm25", depth="all"),

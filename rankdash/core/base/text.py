@@ -135,6 +135,13 @@ def html_safe(text: str) -> str:
     return html.escape(CONTROL.sub("", text), quote=True)
 
 
+def notebook_html(page: str) -> str:
+    """Return HTML for a notebook, in which MathJax renders no text and no character changes the
+    writing direction."""
+    plain = "".join(each if each.isprintable() or each == "\n" else " " for each in page)
+    return f'<div class="tex2jax_ignore mathjax_ignore">{plain}</div>'
+
+
 # The language of texts, detected from their letters.
 
 # The number of texts to look at; the first letter after the Latin ones.

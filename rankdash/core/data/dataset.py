@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow.compute as pc
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.base.text import language_of
+from rankdash.core.base.text import html_safe, language_of, notebook_html
 from rankdash.core.data.arrays import (
     Coded,
     Integers,
@@ -40,6 +40,8 @@ from rankdash.core.data.weights import Weights, is_number_column, weights_of
 FirstStage = Literal["given", "bm25", "corpus-bm25", "corpus-bi-encoder", "corpus-fused", "rows"]
 # The method that retrieves candidates from all documents.
 Retriever = Literal["bm25", "bi-encoder", "fused"]
+# Notebooks show the counts of at most this many different labels.
+_SHOWN_LABELS = 10
 # Characters of a text that are shown in its name.
 _OPENING = 80
 
@@ -301,6 +303,24 @@ class Dataset:
         result._tables = self._tables._replace(qrels=qrels)
         return result
 
+    def frame(self) -> pd.DataFrame:
+        """Return one row per query and document with a label or a rank: query_id, query, doc_id,
+        title, document, label, rank, score (NaN without one), then the segments of the query.
+
+        Queries and documents without a label and a rank are not in it.
+        """
+        pairs = self.candidates.frame().merge(
+            self.qrels, on=["query_id", "doc_id"], how="outer", sort=False
+        )
+        rows = pairs.merge(self.queries.rename(columns={"text": "query"}), on="query_id")
+        rows = rows.merge(self.documents.rename(columns={"text": "document"}), on="doc_id")
+        columns = ["query_id", "query", "doc_id", "title", "document", "label", "rank", "score"]
+        return rows[[*columns, *self.queries.columns[2:]]]
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the rows of `frame` as an Arrow stream, for polars, DuckDB and others."""
+        return self.frame().__arrow_c_stream__(requested_schema)
+
     def named(self, name: str) -> Self:
         """Return this data set, with the same id, and another name."""
         result = copy.copy(self)
@@ -360,6 +380,17 @@ class Dataset:
 
     def __hash__(self) -> int:
         return hash(self.id)
+
+    def _repr_html_(self) -> str:
+        """Show the name and the counts in a notebook."""
+        counts = {"queries": len(self.queries), "documents": len(self.documents)}
+        counts |= {"ranked documents": len(self.candidates), "labels": len(self.qrels)}
+        if len(self.label_values) <= _SHOWN_LABELS:
+            grades = self.qrels["label"].value_counts().sort_index()
+            counts |= {f"labels {grade:g}": int(count) for grade, count in grades.items()}
+        table = pd.DataFrame({"": counts}).to_html(header=False)
+        kind = "" if self.first_stage == "given" else f", first stage: {self.first_stage}"
+        return notebook_html(f"<p>{html_safe(self.name)}{kind}</p>{table}")
 
     def __repr__(self) -> str:
         return f"Dataset({self.name!r}, {len(self.queries)} queries, id={self.id})"

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.base.rules import ScorePrecision, Ties
+from rankdash.core.base.text import html_safe, notebook_html
 from rankdash.core.data.arrays import (
     Coded,
     Flags,
@@ -355,6 +356,10 @@ class Ranking:
             }
         )
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the rows of `frame` as an Arrow stream, for polars, DuckDB and others."""
+        return self.frame().__arrow_c_stream__(requested_schema)
+
     @cached_property
     def positions(self) -> dict[str, int]:
         """Query id → index in `query_ids`."""
@@ -458,6 +463,22 @@ class Run:
     def __repr__(self) -> str:
         done = int((self.queries["state"] == "done").sum())
         return f"Run({self.name!r}, {done} of {len(self.queries)} queries done, id={self.id})"
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the rows of the ranking as an Arrow stream."""
+        return self.ranking.__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        """Show the name, the states of the queries and the latency in a notebook."""
+        shown: dict[str, object] = {"reranker": self.reranker}
+        states = self.queries["state"].value_counts()
+        shown |= {f"queries {state}": count for state, count in states.items()}
+        shown |= {"documents per query": "all" if self.depth is None else self.depth}
+        latency = self.queries["latency_ms"].dropna()
+        if len(latency):
+            shown |= {f"p{q} (ms)": f"{latency.quantile(q / 100):.1f}" for q in (50, 95)}
+        table = pd.DataFrame({"": shown}).to_html(header=False)
+        return notebook_html(f"<p>{html_safe(self.name)}</p>{table}")
 
     @property
     def shipped(self) -> bool:

@@ -130,6 +130,10 @@ class Evaluation:
             }
         )
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the rows of `frame` as an Arrow stream, for polars, DuckDB and others."""
+        return self.frame().__arrow_c_stream__(requested_schema)
+
     def wide(self) -> pd.DataFrame:
         """Return one row per query (index query_id): a column for each spec, then state."""
         specs = [measure.spec for measure in self.measures]

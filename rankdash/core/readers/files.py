@@ -276,7 +276,7 @@ class Joined:
 
 def read_beside(
     known: Sequence[Source] | Dataset,
-    files: Mapping[str, Path],
+    files: Mapping[str, Path | Source],
     *,
     start: bool = False,
     columns: Mapping[str, str] | None = None,
@@ -286,10 +286,10 @@ def read_beside(
     Labels in the file of a ranking are ignored.
 
     known: the files of labels or of a data set, which may include the rankings; or a data set;
-    or empty, to compare rankings with each other. files: name → file. start: use the first ranking
-    as the first stage of the data set, with its documents and texts. columns: as for `read`; the
-    label is ignored for files of rankings, and score and rank for files that contain only labels.
-    limits: as for `read`.
+    or empty, to compare rankings with each other. files: name → file, or the path of one. start:
+    use the first ranking as the first stage of the data set, with its documents and texts. columns:
+    as for `read`; the label is ignored for files of rankings, and score and rank for files that
+    contain only labels. limits: as for `read`.
 
     Raises DataError if a file contains no ranking, or if an id generated for a text already belongs
     to another text; and what `read` raises.
@@ -346,7 +346,7 @@ def read_beside(
     # Without `start`, the data set itself counts the rows refused in its own rankings.
     known_parts = selected if start else [_counted_apart(part) for part in selected]
     rankings: dict[str, Beside] = {}
-    for name, path in files.items():
+    for name, path in {name: _path(file) for name, file in files.items()}.items():
         if name not in ranked:
             ranked[name] = rankings_in(parts_by_name.get(name, known_parts), called[name])
         if not ranked[name]:
@@ -385,13 +385,13 @@ def _without(columns: Mapping[str, str] | None, fields: Sequence[str]) -> dict[s
 
 
 def _named(
-    files: Mapping[str, Path], sources: Sequence[Source]
+    files: Mapping[str, Path | Source], sources: Sequence[Source]
 ) -> Iterator[tuple[str, Source, bool]]:
     """Yield for each file its name, its source, and whether the file is also in `sources`. Then the
     source is taken from `sources`; otherwise it has a unique file name."""
     used = {source.name for source in sources}
-    for name, path in files.items():
-        source = Source.from_path(path)
+    for name, file in files.items():
+        source, path = file if isinstance(file, Source) else Source.from_path(file), _path(file)
         same = next((each for each in sources if each.same_as(source)), None)
         if same is not None:
             yield name, same, True
@@ -403,6 +403,10 @@ def _named(
         unused = next(each for each in spellings if each not in used)
         used.add(unused)
         yield name, replace(source, name=unused), False
+
+
+def _path(file: Path | Source) -> Path:
+    return Path(file.name) if isinstance(file, Source) else file
 
 
 def _part(data: Dataset) -> ParsedFile:

@@ -19,6 +19,7 @@ from rankdash.core.base.rules import (
     STATISTICS_SETTINGS,
     StatisticsSettings,
 )
+from rankdash.core.base.text import notebook_html
 from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.data.weights import Weights
 from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, parse_measure
@@ -139,9 +140,7 @@ class Comparison:
         MathJax and cannot change the writing direction."""
         table = self._shown.to_html(index=False, na_rep="–", float_format="{:.4f}".format)
         sentences = (html.escape(verdict.sentence) for verdict in self.verdicts.values())
-        page = table + "".join(f"<p>{sentence}</p>" for sentence in sentences)
-        plain = "".join(each if each.isprintable() or each == "\n" else " " for each in page)
-        return f'<div class="tex2jax_ignore mathjax_ignore">{plain}</div>'
+        return notebook_html(table + "".join(f"<p>{sentence}</p>" for sentence in sentences))
 
     @property
     def corrected(self) -> bool:

@@ -18,6 +18,7 @@ import pandas as pd
 from rankdash.core.base.errors import SpecError
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.rules import StatisticsSettings
+from rankdash.core.base.text import html_safe, notebook_html
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.overlap import adds_documents
 from rankdash.core.data.ranking import Ranking, Run
@@ -145,6 +146,32 @@ class Study:
     def chosen(self) -> tuple[str, ...]:
         """The baseline, then the challengers."""
         return (self.baseline, *self.challengers)
+
+    def _repr_html_(self) -> str:
+        """Show the verdicts and the leaderboard in a notebook."""
+        from rankdash.core.study.labelling import only_estimates
+        from rankdash.core.study.leaderboard import standings
+
+        if only_estimates(self):
+            return notebook_html("<p>The labels are a sample: see Study.labelling.</p>")
+        compared, names = self.comparison, self.names
+        verdicts = (compared.verdict(each, self.measure, names) for each in self.challengers)
+        sentences = "".join(f"<p>{html_safe(verdict.sentence)}</p>" for verdict in verdicts)
+        rows = [
+            {
+                "system": self.name(row.system),
+                self.measure.title: row.mean,
+                "low": row.low,
+                "high": row.high,
+                "change": row.delta,
+                "verdict": row.kind,
+                "p95 (ms)": row.p95,
+                "queries": row.n,
+            }
+            for row in standings(self)
+        ]
+        table = pd.DataFrame(rows).to_html(index=False, na_rep="–", float_format="{:.4f}".format)
+        return notebook_html(f"{sentences}{table}")
 
     @property
     def names(self) -> dict[str, str]:

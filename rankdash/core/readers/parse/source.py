@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from io import SEEK_END, BytesIO
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from rankdash.core.base.errors import DataError, Finding, FormatError, LimitError, Phrase
+from rankdash.core.base.files import guarded
 from rankdash.core.readers.parse.limits import MEGABYTE, ReadLimits
 
 # The path for standard input.
@@ -30,6 +33,17 @@ _PAPERS = re.compile(
 # Larger files stay on disk until they are read.
 _LARGE = 1 << 20
 _HEAD = 1 << 18
+
+
+_UNNAMED_INDEX = re.compile(r"__index_level_[0-9]+__")
+_CONVERT = "Use one type in each column, and text for ids."
+
+
+def _numbers(documents: Mapping[Any, Any]) -> dict[str, float]:
+    """Return document → number, as numbers of Python."""
+    return {
+        str(doc): getattr(value, "item", lambda v=value: v)() for doc, value in documents.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -92,6 +106,34 @@ class Source:
             return cls(path.name, path if large else path.read_bytes())
         except OSError as problem:
             raise _unreadable(path, problem) from problem
+
+    @classmethod
+    def of_table(cls, table: object, name: str) -> Source:
+        """Return a table in memory as a file.
+
+        table: an object with `__arrow_c_stream__`, such as a data frame of pandas or polars;
+            columns as a dictionary of lists; or labels or a run as a dictionary of dictionaries,
+            query → document → number.
+
+        Raises DataError if the values cannot be converted.
+        """
+        import pyarrow as pa
+
+        with guarded(name, "The table cannot be converted to Arrow: {reason}.", _CONVERT):
+            if isinstance(table, Mapping) and any(isinstance(v, Mapping) for v in table.values()):
+                pairs = {str(query): _numbers(docs) for query, docs in table.items()}
+                return cls(name, json.dumps(pairs, ensure_ascii=False).encode("utf-8", "replace"))
+            if isinstance(table, Mapping):
+                columns = pa.table({str(name): list(cells) for name, cells in table.items()})
+            else:
+                columns = pa.RecordBatchReader.from_stream(table).read_all()
+            # The index of a pandas frame, unless it has a name.
+            unnamed = [each for each in columns.column_names if _UNNAMED_INDEX.fullmatch(each)]
+            columns = columns.drop_columns(unnamed)
+            out = pa.BufferOutputStream()
+            with pa.ipc.new_stream(out, columns.schema) as stream:
+                stream.write_table(columns)
+            return cls(name, out.getvalue().to_pybytes())
 
     @classmethod
     def _from_standard_input(cls, limits: ReadLimits) -> Source:
