@@ -90,7 +90,7 @@ def test_texts_that_take_long_are_sampled_but_for_a_few_queries():
 
 
 def test_a_bi_encoder_reads_each_document_once():
-    work = defaults.Workload(np.array([10, 10, 10, 10]), 8, 5.0, 40.0)
+    work = defaults.Workload(np.array([10, 10, 10, 10]), 8, 5.0, [40.0])
     of_a_token = work.seconds("cross-encoder", 4) / (40 * 45)
     assert work.seconds("cross-encoder", 4, depth=5) == pytest.approx(20 * 45 * of_a_token)
     assert work.seconds("bi-encoder", 4) == pytest.approx((8 * 40 + 4 * 5) * of_a_token)

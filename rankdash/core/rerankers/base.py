@@ -142,8 +142,8 @@ class Scored:
     scores: (n,) float64, raw (logits or similarities); NaN = not scored.
     tokens: (n,) int64, number of tokens of query and document that a model read for each pair; None
         if the kind does not read tokens.
-    full: (n,) int64, number of tokens before truncation to the model's limit: a text of the pair
-        was truncated if full > tokens; None if unknown.
+    full: (n,) int64, number of tokens before truncation to the model's limit, as `tokens` if
+        windows cover a text: a text of the pair was truncated if full > tokens; None if unknown.
     index_seconds: time spent on indexing, which a search system does beforehand, such as embedding
         documents.
     computed_tokens: tokens that a model read for this answer, fewer than `tokens` if a text was
@@ -279,7 +279,7 @@ class RerankerKind:
         return self.capabilities if self.varying is None else self.varying(settings)
 
 
-# Progress of `prepare`.
+# Progress of `prepare`, and cancellation of `score`.
 
 Step = Literal["loading", "converting", "exporting", "choosing", "warming"]
 """Loading the model; converting packaged weights, exporting to ONNX and choosing a runtime (each
@@ -301,6 +301,25 @@ def telling(tell: Callable[[Step], object]) -> Iterator[None]:
 def begin(step: Step) -> None:
     """Report that a step begins."""
     _tell.get()(step)
+
+
+_check: ContextVar[Callable[[], object]] = ContextVar("check", default=lambda: None)
+
+
+@contextmanager
+def interruptible(check: Callable[[], object]) -> Iterator[None]:
+    """Call `check`, which may raise an error to stop the scoring, at each `pause` inside the
+    block."""
+    before = _check.set(check)
+    try:
+        yield
+    finally:
+        _check.reset(before)
+
+
+def pause() -> None:
+    """Mark a place between two batches of a model, where a run may be cancelled."""
+    _check.get()()
 
 
 def first_line(error: BaseException) -> str:

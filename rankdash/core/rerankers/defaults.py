@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from rankdash.core.rerankers.base import RerankerKind
 from rankdash.core.rerankers.kinds import bi_encoder, cross_encoder
 from rankdash.core.rerankers.neural import packaged
 from rankdash.core.rerankers.neural.packaged import fitting
-from rankdash.core.rerankers.neural.tokenizer import default_tokens, unknown_share
+from rankdash.core.rerankers.neural.tokenizer import Windows, default_tokens, unknown_share
 
 # Time limits: all queries if they fit in the first, else a sample that fits in the second.
 ALL_SECONDS, SAMPLE_SECONDS = 180.0, 90.0
@@ -45,36 +46,56 @@ class Preselection:
 @dataclass(frozen=True)
 class Workload:
     """Size of a data set for a model. pairs: number of first-stage candidates of each query.
-    documents: number of distinct documents. query_tokens, document_tokens: means."""
+    documents: number of distinct documents. query_tokens: mean. lengths: tokens of each document of
+    a sample."""
 
     pairs: npt.NDArray[np.int64]
     documents: int
     query_tokens: float
-    document_tokens: float
+    lengths: Sequence[float]
 
     @classmethod
     def of(cls, data: Dataset) -> Workload:
         queries, documents = _sample(data)
-        means = [
-            np.minimum(default_tokens(each or [""]), _LONGEST) for each in (queries, documents)
-        ]
+        query_tokens = float(np.minimum(default_tokens(queries or [""]), _LONGEST).mean())
         pairs = np.diff(data.candidates.offsets)
-        return cls(pairs, len(data.documents), *(float(each.mean()) for each in means))
+        return cls(pairs, len(data.documents), query_tokens, default_tokens(documents or [""]))
 
-    def seconds(self, kind: str, queries: int, depth: int | None = None) -> float | None:
+    def seconds(
+        self,
+        kind: str,
+        queries: int,
+        depth: int | None = None,
+        settings: Mapping[str, SettingValue] = MappingProxyType({}),
+    ) -> float | None:
         """Return the approximate time of a packaged model on two CPU cores, without loading; None
         for a kind with unpredictable speed."""
+        windows = Windows.of(settings)
         deep = self.pairs if depth is None else np.minimum(self.pairs, depth)
         pairs = float(deep.mean()) * queries if len(deep) else 0.0
         if kind == cross_encoder.KIND.name:
-            tokens = pairs * min(self.query_tokens + self.document_tokens, _LONGEST)
+            tokens = pairs * self._tokens(windows, self.query_tokens)
         elif kind == bi_encoder.KIND.name:
             # Each document is encoded once.
             documents = min(pairs, float(self.documents))
-            tokens = documents * self.document_tokens + queries * self.query_tokens
+            tokens = documents * self._tokens(windows, 0) + queries * self.query_tokens
         else:
             return None
         return tokens / _TOKENS_PER_SECOND
+
+    def _tokens(self, windows: Windows, query: float) -> float:
+        """Return the mean number of tokens that a model reads for a document, with the tokens of a
+        query before each of its windows."""
+        if not windows.size:
+            return min(query + float(np.minimum(self.lengths, _LONGEST).mean()), _LONGEST)
+        room = int(_LONGEST - min(query, _LONGEST / 2))
+        size = min(windows.size, room)
+        counts = [len(windows.starts(int(length), room)) for length in self.lengths]
+        read = [
+            length if count == 1 else size * count
+            for length, count in zip(self.lengths, counts, strict=True)
+        ]
+        return float(np.mean(read) + query * np.mean(counts))
 
 
 def sample_texts(data: Dataset) -> list[str]:

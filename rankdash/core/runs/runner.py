@@ -39,8 +39,8 @@ LARGEST_BLOCK = 1024
 MOST_TEXTS = 2000
 
 
-class Cancelled(Exception):  # noqa: N818 - a request to stop, not an error
-    """Raised if the caller stopped the run. All existing results were delivered."""
+class Cancelled(BaseException):
+    """Raised if the caller stopped the run. No handler of a reranker's errors catches it."""
 
 
 def rerank(
@@ -82,7 +82,8 @@ def rerank(
     on_batch: called about once a second with the results since the last call.
     on_timing: called before the measurement of throughput with concurrent clients, if any; all
         queries are scored by then.
-    cancelled: called before every call of the reranker and after loading.
+    cancelled: called before every call of the reranker, between the batches of a model, and after
+        loading.
     clock, cpu_clock: a monotonic clock, and one of the CPU time of this process, in nanoseconds.
 
     Every query of the data set has a row in the result: done, failed with its reason, or skipped
@@ -113,6 +114,10 @@ def rerank(
     def stopped() -> bool:
         return bool(remaining) and watch is not None and watch.stopped
 
+    def check() -> None:
+        if cancelled():
+            raise Cancelled
+
     load_ms, measured = math.nan, Measured()
     if (remaining or (timing.concurrency and planned.documents)) and not stopped():
         work = _Work(
@@ -126,14 +131,15 @@ def rerank(
             (clock, cpu_clock),
         )
         load_start = load_average()
-        with base.telling(on_step):
+        with base.telling(on_step), base.interruptible(check):
             load_ms = work.load(remaining, on_prepared)
         on_loaded(load_ms)
-        for batch in work.batches():
-            results |= {result.query_id: result for result in batch}
-            if watch is not None:
-                watch.add(batch)
-            on_batch(batch)
+        with base.interruptible(check):
+            for batch in work.batches():
+                results |= {result.query_id: result for result in batch}
+                if watch is not None:
+                    watch.add(batch)
+                on_batch(batch)
         complete = len(results) == len(planned.documents)
         if cancelled() or not (complete or stopped()):
             raise Cancelled

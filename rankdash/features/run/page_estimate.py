@@ -30,7 +30,7 @@ _LOOKED_AT = 40
 _SEED = 7
 _FEWEST_MEASURED = 30
 # If one of these settings differs, the speed of another run is not comparable.
-_SAME_SPEED = ("model", "dialect", "base_url")
+_SAME_SPEED = ("model", "dialect", "base_url", "window", "stride")
 
 Settings = Mapping[str, str | int | float | bool]
 
@@ -187,7 +187,7 @@ def _expected_seconds(dataset_id: str, wishes: Sequence[Wish]) -> float | None:
     model is chosen."""
     work = _workload(dataset_id, wishes[0].plan.source)
     estimates = [
-        work.seconds(wish.kind.name, wish.plan.queries, wish.plan.depth)
+        work.seconds(wish.kind.name, wish.plan.queries, wish.plan.depth, wish.variant.settings)
         if packaged.in_use(str(wish.variant.settings.get("model", "")))
         else None
         for wish in wishes
@@ -218,7 +218,8 @@ def _like(kind: str, settings: Settings) -> list[RunRow]:
         for row in workspace().runs()
         if row.reranker == kind
         and SHIPPED_WITH not in run_records.record(row.id).machine
-        and all(row.settings.get(name) == settings.get(name) for name in _SAME_SPEED)
+        # Runs of earlier versions lack some settings.
+        and all((row.settings.get(name) or 0) == (settings.get(name) or 0) for name in _SAME_SPEED)
     ]
 
 

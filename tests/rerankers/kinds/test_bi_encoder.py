@@ -4,6 +4,7 @@ import shutil
 import numpy as np
 import pytest
 
+from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers import Request
 from tests.rerankers.models import DOCUMENTS, LONG, QUERY, score
 from tests.rerankers.models import prepared as of_kind
@@ -88,6 +89,8 @@ def test_a_model_without_a_length_limit_scores_without_token_counts(tmp_path):
     scored = score(prepared(tmp_path / "static"), QUERY, [QUERY, "refund", LONG])
     assert scored.scores[0] == pytest.approx(1)
     assert scored.tokens is None and scored.full is None
+    with pytest.raises(UnavailableError, match="without windows"):
+        prepared(tmp_path / "static", window=20)
 
 
 @pytest.mark.model

@@ -15,7 +15,7 @@ MODEL, OTHER, THIRD = (letter * 32 for letter in "abc")
 
 
 def vector(*values: float, full: int = 3) -> Encoded:
-    return Encoded(np.array(values, dtype=np.float32), full)
+    return Encoded(np.array([values], dtype=np.float32), full)
 
 
 def opened(root: Path, name: str = MODEL, **limit: int) -> Embeddings:
@@ -32,7 +32,7 @@ def test_embeddings_outlive_the_process_and_a_broken_file_costs_only_itself(tmp_
     broken = tmp_path / MODEL / f"{OTHER}.safetensors"
     broken.write_bytes(b"no numbers")
     found = opened(tmp_path)
-    assert found.of("b").vector.tolist() == [2, 2] and found.of("c").full == 7
+    assert found.of("b").vector.tolist() == [[2, 2]] and found.of("c").full == 7
     assert "d" not in found and not broken.exists()
     assert "a" not in opened(tmp_path, OTHER)
 

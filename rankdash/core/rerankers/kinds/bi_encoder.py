@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from rankdash.core.rerankers.neural import model_files, packaged, shared
 from rankdash.core.rerankers.neural.cache import Embeddings, Encoded, cache_folder
 from rankdash.core.rerankers.neural.open_model import NativeOnlyError, open_model
 from rankdash.core.rerankers.neural.runtimes import Runtime
-from rankdash.core.rerankers.neural.tokenizer import readable
+from rankdash.core.rerankers.neural.tokenizer import Windows, readable
 
 
 class BiEncoder(shared.NeuralReranker):
@@ -31,6 +32,10 @@ class BiEncoder(shared.NeuralReranker):
     name = "bi-encoder"
     _encoder: shared.Encoder
     _documents: Embeddings
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self._windows = Windows.of(settings)
 
     def prepare(self, corpus: Corpus) -> None:
         super().prepare(corpus)
@@ -52,6 +57,12 @@ class BiEncoder(shared.NeuralReranker):
             self._opened = open_model("text", folder, weights, self.settings, lambda model: None)
             self._encoder = shared.Encoder(self._prompts, self._opened)
         except NativeOnlyError as only:
+            if self.settings["window"]:
+                raise UnavailableError(
+                    "The model {model!r} runs only with its own library, without windows.",
+                    remedy="Set window to 0, or choose another model.",
+                    model=self.settings["model"],
+                ) from only
             self._encoder = shared.Encoder(self._prompts, native=only.model)
         return self.settings["max_length"]
 
@@ -62,12 +73,14 @@ class BiEncoder(shared.NeuralReranker):
         text."""
         texts = [readable(text) for text in documents.values()]
         self._index(texts)
-        vectors = shared.unit(np.stack([self._documents.of(text).vector for text in texts]))
+        each = [self._documents.of(text).vector for text in texts]
+        vectors, counts = shared.unit(np.concatenate(each)), list(map(len, each))
         doc_ids = np.array(list(documents), dtype=object)
         embeddings = self._encoder.encode([readable(text) for text in queries.values()], "query")
         lists = []
         for query, embedding in zip(queries, embeddings, strict=True):
-            scores = (vectors @ shared.unit(embedding.vector)).astype(np.float64)
+            cosines = (vectors @ shared.unit(embedding.vector[0])).astype(np.float64)
+            scores = self._windows.joined(cosines, counts)
             best = best_places(scores, depth)
             lists.append((query, list(doc_ids[best]), list(scores[best])))
         return Ranking.from_lists(lists)
@@ -76,7 +89,7 @@ class BiEncoder(shared.NeuralReranker):
         """Return the (queries, dimensions) embeddings of queries, of length 1."""
         self.prepare(Corpus([], []))
         encoded = self._encoder.encode([readable(text) for text in queries], "query")
-        return shared.unit(np.stack([each.vector for each in encoded]))
+        return shared.unit(np.concatenate([each.vector for each in encoded]))
 
     def _score(self, requests: Sequence[Request]) -> list[Scored]:
         texts = [[readable(text) for text in request.documents] for request in requests]
@@ -90,8 +103,11 @@ class BiEncoder(shared.NeuralReranker):
             answer = Scored(np.zeros(0))
             if embeddings:
                 full = np.array([embedding.full for embedding in embeddings], dtype=np.int64)
-                counts = self._encoder.tokens(query, full, indexed.share(len(each) / total))
-                answer = shared.checked(_compared(query, embeddings), *counts)
+                windows = np.array([len(embedding.vector) for embedding in embeddings])
+                counts = self._encoder.tokens(
+                    query, full, indexed.share(len(each) / total), windows
+                )
+                answer = shared.checked(self._compared(query, embeddings), *counts)
             self._sample.add(request, answer.scores)
             answers.append(answer)
         return answers
@@ -105,19 +121,21 @@ class BiEncoder(shared.NeuralReranker):
         embeddings = self._encoder.encode(fresh, "document")
         self._documents.add(fresh, embeddings)
         tokens = shared.tokens_read(
-            [embedding.full for embedding in embeddings], self._encoder.limit
+            [embedding.full for embedding in embeddings],
+            self._encoder.limit,
+            [len(embedding.vector) for embedding in embeddings],
         )
         return shared.Indexed(time.perf_counter() - start, tokens)
 
     def _anew(self, request: Request, runtime: Runtime) -> Scores:
         (query,) = self._encoder.encode([request.query], "query", runtime)
-        return _compared(query, self._encoder.encode(request.documents, "document", runtime))
+        documents = self._encoder.encode(request.documents, "document", runtime)
+        return self._compared(query, documents)
 
-
-def _compared(query: Encoded, documents: Sequence[Encoded]) -> Scores:
-    vectors = np.stack([embedding.vector for embedding in documents]).astype(np.float64)
-    scores: Scores = shared.unit(vectors) @ shared.unit(query.vector.astype(np.float64))
-    return scores
+    def _compared(self, query: Encoded, documents: Sequence[Encoded]) -> Scores:
+        vectors = np.concatenate([each.vector for each in documents]).astype(np.float64)
+        cosines = shared.unit(vectors) @ shared.unit(query.vector[0].astype(np.float64))
+        return self._windows.joined(cosines, [len(each.vector) for each in documents])
 
 
 KIND = RerankerKind(
@@ -136,6 +154,7 @@ KIND = RerankerKind(
             suggestions=tuple(each.id for each in packaged.known_models() if each.encoder),
         ),
         *shared.ENCODER_SETTINGS,
+        *shared.WINDOWS,
     ),
     capabilities=Capabilities(across_queries=True),
     build=BiEncoder,

@@ -80,9 +80,12 @@ class CrossEncoder(shared.NeuralReranker):
             )
 
     def _score(self, requests: Sequence[Request]) -> list[Scored]:
-        rows, types, full = self._rows(requests)
-        scores = self._computed(rows, types, None)
-        read = np.array([len(row) for row in rows], dtype=np.int64)
+        rows, types, counts, unread = self._rows(requests)
+        scores = self._computed(rows, types, counts, None)
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        ends = np.cumsum([0, *counts])
+        read = np.diff(np.cumsum([0, *lengths])[ends])
+        full = read + unread
         answers = [
             shared.checked(scores[start:stop], read[start:stop], full[start:stop], 0.0)
             for start, stop in _bounds(requests)
@@ -92,46 +95,54 @@ class CrossEncoder(shared.NeuralReranker):
         return answers
 
     def _anew(self, request: Request, runtime: Runtime) -> Scores:
-        rows, types, _ = self._rows([request])
-        return self._computed(rows, types, runtime)
+        rows, types, counts, _ = self._rows([request])
+        return self._computed(rows, types, counts, runtime)
 
-    def _computed(self, rows: list[Ids], types: list[Ids], runtime: Runtime | None) -> Scores:
+    def _computed(
+        self, rows: list[Ids], types: list[Ids], counts: list[int], runtime: Runtime | None
+    ) -> Scores:
         if self._opened is None or not rows:
             return np.zeros(0)
-        return self._opened.compute(rows, types, runtime)[:, 0].astype(np.float64)
+        scores = self._opened.compute(rows, types, runtime)[:, 0].astype(np.float64)
+        return self._opened.windows.joined(scores, counts)
 
-    def _rows(self, requests: Sequence[Request]) -> tuple[list[Ids], list[Ids], shared.Lengths]:
-        """Return token ids and types of every pair, and its number of tokens before truncation."""
+    def _rows(
+        self, requests: Sequence[Request]
+    ) -> tuple[list[Ids], list[Ids], list[int], shared.Lengths]:
+        """Return token ids and types of every row, and for every pair its number of rows and of
+        tokens that no row contains."""
         opened = self._opened
         if opened is None:
-            return [], [], np.zeros(0, dtype=np.int64)
+            return [], [], [], np.zeros(0, dtype=np.int64)
         before, after = around(self._prompts["document"])
-        queries = opened.subwords.cut(
-            [prompted(self._prompts["query"], request.query) for request in requests],
-            opened.limit,
+        queries = opened.cut(
+            [prompted(self._prompts["query"], request.query) for request in requests]
         )
-        documents = opened.subwords.cut(
-            [before + readable(text) for request in requests for text in request.documents],
-            opened.limit,
+        documents = opened.cut(
+            [before + readable(text) for request in requests for text in request.documents]
         )
-        closing = opened.subwords.cut([after], opened.limit)[0].ids
+        opening, closing = (cut.ids for cut in opened.cut([before, after]))
         free = opened.limit - opened.subwords.frame.size - len(closing)
         room = max(1, free - min(_DOCUMENT_TOKENS, opened.limit // 4))
-        rows, types, full = [], [], []
+        rows, types, counts, unread = [], [], [], []
         owner = np.repeat(
             np.arange(len(requests)), [len(request.documents) for request in requests]
         )
         for place, document in zip(owner, documents, strict=True):
             query = queries[place]
             asking = query.ids[:room]
-            text = document.ids[: max(0, free - len(asking))]
-            ids, kinds = opened.subwords.frame.around(
-                [asking, np.concatenate([text, closing]) if len(closing) else text]
+            parts = opened.windows.parts(
+                document, max(0, free - len(asking)), opening, np.zeros(0, dtype=np.int64)
             )
-            rows.append(ids)
-            types.append(kinds)
-            full.append(query.full + document.full + opened.limit - free)
-        return rows, types, np.array(full, dtype=np.int64)
+            for part in parts:
+                ids, kinds = opened.subwords.frame.around(
+                    [asking, np.concatenate([part, closing]) if len(closing) else part]
+                )
+                rows.append(ids)
+                types.append(kinds)
+            counts.append(len(parts))
+            unread.append(document.unread(parts) + query.full - len(asking))
+        return rows, types, counts, np.array(unread, dtype=np.int64)
 
 
 def _bounds(requests: Sequence[Request]) -> list[tuple[int, int]]:
@@ -180,6 +191,7 @@ KIND = RerankerKind(
         shared.DOCUMENT_PROMPT,
         shared.DEVICE,
         shared.BATCH_TOKENS,
+        *shared.WINDOWS,
     ),
     capabilities=Capabilities(across_queries=True),
     build=CrossEncoder,

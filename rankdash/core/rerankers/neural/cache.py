@@ -13,7 +13,7 @@ import re
 import shutil
 import threading
 import uuid
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -112,9 +112,10 @@ def hashes_of(folder: Path, names: Collection[str] | None = None) -> dict[str, s
 
 
 # Embeddings of documents on disk, so that a data set is encoded once per model.
-# One folder per model (a fingerprint of weights, precision, length and prompt) contains safetensors
-# files, which store numbers only: (n, 32) text hashes, (n, d) vectors, (n,) token counts. Broken
-# files are deleted and their embeddings computed again.
+# One folder per model (a fingerprint of weights, precision, length, prompt and windows) contains
+# safetensors files, which store numbers only: (n, 32) text hashes, (n, d) vectors, (n,) token
+# counts. The windows of a text are consecutive rows. Broken files are deleted and their embeddings
+# computed again.
 
 Vector = npt.NDArray[np.float32]
 T = TypeVar("T")
@@ -127,8 +128,8 @@ _FILE = re.compile(r"[0-9a-f]{32}\.(safetensors|part)")
 
 @dataclass(frozen=True)
 class Encoded:
-    """Embedding of a text or of its tokens. full: number of tokens before truncation; -1 =
-    unknown."""
+    """Embeddings of the windows of a text, or of its tokens, (n, d); one window without windows.
+    full: number of tokens before truncation, or of all windows; -1 = unknown."""
 
     vector: Vector
     full: int
@@ -167,9 +168,15 @@ class Embeddings:
             try:
                 arrays = load_file(path)
                 keys = [bytes(key) for key in arrays["keys"]]
-                entries = zip(keys, arrays["vectors"], arrays["full"], strict=True)
+                rows = zip(keys, arrays["vectors"], arrays["full"], strict=True)
+                fulls = {key: int(full) for key, _, full in rows}
+                ends = np.cumsum(list(Counter(keys).values()))
+                vectors = np.split(arrays["vectors"], ends[:-1])
                 self._known.update(
-                    {key: Encoded(vector, int(full)) for key, vector, full in entries}
+                    {
+                        key: Encoded(each, fulls[key])
+                        for key, each in zip(fulls, vectors, strict=True)
+                    }
                 )
             except (OSError, SafetensorError, KeyError, ValueError, TypeError):
                 with contextlib.suppress(OSError):
@@ -186,18 +193,19 @@ class Embeddings:
         from safetensors import SafetensorError
         from safetensors.numpy import save_file
 
-        widths = {len(embedding.vector) for embedding in entries.values()}
+        widths = {embedding.vector.shape[1] for embedding in entries.values()}
         if len(widths) != 1:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         name = uuid.uuid4().hex
         partial = self._folder / f"{name}.part"
+        vectors = [embedding.vector for embedding in entries.values()]
+        counts = [len(each) for each in vectors]
+        keys = np.array([list(key) for key in entries], dtype=np.uint8)
         arrays: dict[str, npt.NDArray[Any]] = {
-            "keys": np.array([list(key) for key in entries], dtype=np.uint8),
-            "vectors": np.stack([embedding.vector for embedding in entries.values()]).astype(
-                np.float32
-            ),
-            "full": np.array([embedding.full for embedding in entries.values()], dtype=np.int64),
+            "keys": np.repeat(keys, counts, axis=0),
+            "vectors": np.concatenate(vectors).astype(np.float32),
+            "full": np.repeat([embedding.full for embedding in entries.values()], counts),
         }
         try:
             save_file(arrays, partial)

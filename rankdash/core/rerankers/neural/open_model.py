@@ -37,10 +37,13 @@ from rankdash.core.rerankers.neural.runtimes import (
 )
 from rankdash.core.rerankers.neural.tokenizer import (
     LONGEST,
+    Cut,
     RawTokenizer,
     SlowTokenizer,
     Subwords,
     TokenizerSource,
+    Windows,
+    around,
     prompted,
     readable,
 )
@@ -149,6 +152,7 @@ class Opened:
     """Model ready to score.
 
     limit: maximum number of tokens per text or pair, special tokens included.
+    windows: of long documents.
     device: as in PyTorch. note: a message for the user, or "".
     timed: calibration results, in seconds by runtime; empty without calibration.
     exact: opens the same model in an exact runtime, for comparison with an approximate one.
@@ -163,6 +167,7 @@ class Opened:
     exact: Callable[[], Runtime]
     note: str = ""
     timed: Mapping[str, float] | None = None
+    windows: Windows = field(default_factory=Windows)
 
     def compute(
         self, rows: Sequence[Ids], types: Sequence[Ids], runtime: Runtime | None = None
@@ -185,17 +190,28 @@ class Opened:
 
     def alone(
         self, texts: Sequence[str], role: str, prompts: Mapping[str, str]
-    ) -> tuple[list[Ids], list[Ids], list[int]]:
-        """Tokenise texts that the model reads separately, not in pairs. Return token ids, types and
-        counts before truncation. role: "query" or "document"; an empty prompt means the model's
-        own."""
+    ) -> tuple[list[Ids], list[Ids], list[int], list[int]]:
+        """Tokenise texts that the model reads separately, not in pairs. Return token ids and types
+        of each row, and for each text its number of rows and of tokens before truncation. role:
+        "query" or "document"; an empty prompt means the model's own."""
         prompt = prompts[role] or self.card.prompts.get(role, "")
         frame = self.subwords.frame
         room = max(1, self.limit - frame.size)
-        cuts = self.subwords.cut([prompted(prompt, text) for text in texts], self.limit)
-        framed = [frame.around([cut.ids[:room]]) for cut in cuts]
-        full = [cut.full + frame.size for cut in cuts]
-        return [ids for ids, _ in framed], [types for _, types in framed], full
+        windows = self.windows if role == "document" else Windows()
+        ends = [cut.ids for cut in self.cut(around(prompt))]
+        rows, types, counts, full = [], [], [], []
+        for cut in self.cut([prompted(prompt, text) for text in texts]):
+            parts = windows.parts(cut, room, *ends)
+            framed = [frame.around([part]) for part in parts]
+            rows += [ids for ids, _ in framed]
+            types += [kinds for _, kinds in framed]
+            counts.append(len(parts))
+            full.append(cut.unread(parts) + sum(len(ids) for ids, _ in framed))
+        return rows, types, counts, full
+
+    def cut(self, texts: Sequence[str]) -> list[Cut]:
+        """Return the tokens of each text that may be read: all with windows, else the first."""
+        return self.subwords.cut(texts, sys.maxsize if self.windows.size else self.limit)
 
     def agreement(
         self, sample: Sample, scores: Callable[[Request, Runtime], Scores]
@@ -348,7 +364,8 @@ def _ready(
         # A row longer than the budget forms its own batch.
         budget = 1
     limit = card.limit(int(settings["max_length"]), LONGEST)
-    return Opened(subwords, card, runtime, limit, budget, device, exact, note, timed)
+    windows = Windows.of(settings)
+    return Opened(subwords, card, runtime, limit, budget, device, exact, note, timed, windows)
 
 
 def _candidates(exported: Exported, module: Any) -> dict[str, Runtime]:

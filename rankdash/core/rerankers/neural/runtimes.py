@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers import base
 
 AUTO = "auto"
 
@@ -409,6 +410,7 @@ def _forwarded(
         for line, row in enumerate(chosen[places]):
             size = len(rows[row])
             ids[line, :size], kinds[line, :size], mask[line, :size] = rows[row], types[row], 1
+        base.pause()
         yield places, forward(ids, mask, kinds)
 
 

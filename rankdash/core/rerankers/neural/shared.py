@@ -20,7 +20,7 @@ from rankdash.core.rerankers.neural import model_files, packaged, runtimes
 from rankdash.core.rerankers.neural.cache import Encoded
 from rankdash.core.rerankers.neural.open_model import Opened, Sample, encode_natively
 from rankdash.core.rerankers.neural.runtimes import Runtime
-from rankdash.core.rerankers.neural.tokenizer import LONGEST, readable
+from rankdash.core.rerankers.neural.tokenizer import LONGEST, Windows, readable
 
 Lengths = npt.NDArray[np.int64]
 Number = TypeVar("Number", np.float32, np.float64)
@@ -78,6 +78,35 @@ MAX_LENGTH = SettingSpec(
     within=(0, LONGEST),
 )
 
+WINDOWS = (
+    SettingSpec(
+        "window",
+        0,
+        "Window (document tokens, 0 = truncate)",
+        "Read a longer document in windows of this many tokens, and truncate none. A cross-encoder "
+        "reads the query again with each window. 0: truncate documents instead. Limited by the "
+        "max length.",
+        within=(0, LONGEST),
+    ),
+    SettingSpec(
+        "stride",
+        0,
+        "Stride of windows (tokens, 0 = half)",
+        "Tokens from the start of a window to the start of the next: from an eighth of the window "
+        "to the whole window. 0: half the window.",
+        within=(0, LONGEST),
+        advanced=True,
+    ),
+    SettingSpec(
+        "window_score",
+        "max",
+        "Score of a document in windows",
+        "The score of a document from the scores of its windows.",
+        choices={"max": "highest score", "mean": "mean score"},
+        advanced=True,
+    ),
+)
+
 ENCODER_SETTINGS = (RUNTIME, MAX_LENGTH, QUERY_PROMPT, DOCUMENT_PROMPT, DEVICE, BATCH_TOKENS)
 """Settings of a model that reads one text at a time, besides its name."""
 
@@ -87,7 +116,8 @@ class Encoder:
     """Embeddings of texts: by an exported or PyTorch model, or by sentence-transformers for a model
     of another structure, with an unknown number of tokens read.
 
-    each: whether a text has a vector of length 1 for each of its tokens, (tokens, d); else (d,).
+    each: whether a text has a vector of length 1 for each of its tokens, (tokens, d); else one for
+        each of its windows, (windows, d).
     """
 
     prompts: Mapping[str, str]
@@ -112,27 +142,30 @@ class Encoder:
             vectors = encode_natively(self.native, texts, role, self.prompts)
             full = [-1] * len(texts)
         else:
-            rows, types, full = self.opened.alone(texts, role, self.prompts)
-            compute = self.opened.compute_each if self.each else self.opened.compute
-            vectors = compute(rows, types, runtime)
+            rows, types, counts, full = self.opened.alone(texts, role, self.prompts)
+            if self.each:
+                vectors = self.opened.compute_each(rows, types, runtime)
+            else:
+                every = self.opened.compute(rows, types, runtime)
+                vectors = np.split(every, np.cumsum(counts[:-1]))
         return [
-            Encoded(unit(values) if self.each else values, size)
+            Encoded(unit(values) if self.each else np.atleast_2d(values), size)
             for values, size in zip(vectors, full, strict=True)
         ]
 
     def tokens(
-        self, query: Encoded, full: Lengths, indexed: Indexed
+        self, query: Encoded, full: Lengths, indexed: Indexed, windows: Lengths | int = 1
     ) -> tuple[Lengths | None, Lengths | None, float, float | None]:
         """Return the token counts of the pairs of a query and documents, as in `Scored`: tokens
         read and tokens before truncation of each pair, the seconds of indexing, and the tokens
         computed. None if unknown.
 
-        full: the tokens of the documents before truncation.
+        full: the tokens of the documents before truncation. windows: the number of their windows.
         """
         if self.limit is None:
             return None, None, indexed.seconds, None
         read = min(query.full, self.limit)
-        pairs = np.minimum(full, self.limit) + read
+        pairs = np.minimum(full, self.limit * windows) + read
         return pairs, full + query.full, indexed.seconds, indexed.tokens + read
 
 
@@ -162,6 +195,9 @@ class NeuralReranker:
         length = self._open(folder, weights)
         runtime = "torch" if self._opened is None else self._opened.runtime.name
         parts = (self.name, weights, runtimes.precision(runtime), length, *self._prompts.values())
+        windows = Windows.of(self.settings)
+        if windows.size:
+            parts = (*parts, windows)
         if runtimes.alone():
             # Cached vectors of models that were opened otherwise differ in their last digits.
             parts = (*parts, "one by one", runtime)
@@ -179,7 +215,8 @@ class NeuralReranker:
         raise NotImplementedError
 
     def fingerprint(self) -> str:
-        """Return a hash of weights, precision, length and prompts: exact runtimes share one."""
+        """Return a hash of weights, precision, length, prompts and windows: exact runtimes share
+        one."""
         return self._fingerprint
 
     def score(self, requests: Sequence[Request]) -> list[Scored]:
@@ -254,10 +291,10 @@ class Indexed:
         return Indexed(self.seconds * part, self.tokens * part)
 
 
-def tokens_read(full: Sequence[int], limit: int | None) -> float:
+def tokens_read(full: Sequence[int], limit: int | None, windows: Sequence[int] | int = 1) -> float:
     """Return the total of tokens that a model reads. full: tokens of each text before truncation.
-    limit: of the model; NaN without one."""
-    return math.nan if limit is None else float(np.minimum(full, limit).sum())
+    limit: of the model; NaN without one. windows: number of windows of each text."""
+    return math.nan if limit is None else float(np.minimum(full, limit * np.array(windows)).sum())
 
 
 def checked(

@@ -6,13 +6,14 @@ import importlib.util
 import json
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.rerankers.neural import model_files, packaged
@@ -23,7 +24,12 @@ from rankdash.core.rerankers.remote.connection import text_tokens
 
 # Number of cached tokens: 16 MB.
 _KEPT = 2_000_000
+# Windows start at least this part of their size apart: more would cost time and memory only.
+_CLOSEST = 8
 _PROBES = ("refund", "a", "1", "的")
+
+
+Floats = npt.NDArray[np.float64]
 
 
 class TokenizerSource(Protocol):
@@ -109,6 +115,77 @@ class Cut:
 
     ids: Ids
     full: int
+
+    def unread(self, parts: Sequence[Ids]) -> int:
+        """Return the number of its tokens that no part of `Windows.parts` contains."""
+        return self.full - len(parts[0]) if len(parts) == 1 else 0
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of a document that is longer than one window, as Dai and Callan (SIGIR 2019) score
+    its passages.
+
+    size: tokens of the document in a window; 0: the document is truncated instead.
+    stride: tokens from the start of a window to the start of the next; 0: half the window.
+    score: the score of the document from the scores of its windows, "max" or "mean".
+    """
+
+    size: int = 0
+    stride: int = 0
+    score: str = "max"
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Windows:
+        """Return the windows in the settings of a reranker, which may have none."""
+        size, score = int(settings.get("window", 0)), str(settings.get("window_score", "max"))
+        return cls(size, int(settings.get("stride", 0)), score) if size else cls()
+
+    def starts(self, length: int, room: int) -> list[int]:
+        """Return the starts of the windows of a document of `length` tokens, in order. The last
+        window ends with the document, and all windows of a document have the same size.
+
+        room: the most tokens that a window may have.
+        """
+        size = min(self.size, room)
+        if length <= size:
+            return [0]
+        step = min(max(self.stride or size // 2, size // _CLOSEST, 1), size)
+        return [*range(0, length - size, step), length - size]
+
+    def parts(self, text: Cut, room: int, before: Ids, after: Ids) -> list[Ids]:
+        """Return the token ids of each window; only one, truncated, without windows.
+
+        room: the most tokens of a part. before, after: the ids of the prompt around the document,
+            which every window gets.
+        """
+        first, last = _shared(text.ids, before), _shared(text.ids[::-1], after[::-1])
+        document = text.ids[first : len(text.ids) - last]
+        size = min(self.size, room - first - last)
+        if size < 1 or len(document) <= size:
+            return [text.ids[:room]]
+        ends = text.ids[:first], text.ids[len(text.ids) - last :]
+        return [
+            np.concatenate([ends[0], document[start : start + size], ends[1]])
+            for start in self.starts(len(document), size)
+        ]
+
+    def joined(self, scores: Floats, counts: Sequence[int]) -> Floats:
+        """Return the score of each document. scores: of all windows, in order; counts: number of
+        windows of each document, at least 1."""
+        if not len(counts):
+            return scores
+        starts = np.cumsum([0, *counts[:-1]])
+        if self.score == "max":
+            return np.maximum.reduceat(scores, starts)
+        means: Floats = np.add.reduceat(scores, starts) / np.asarray(counts)
+        return means
+
+
+def _shared(ids: Ids, other: Ids) -> int:
+    """Return the number of equal tokens at the start of both."""
+    size = min(len(ids), len(other))
+    return int(np.argmin([*(ids[:size] == other[:size]), False]))
 
 
 class Subwords:
