@@ -39,7 +39,7 @@ def is_alive(pid):
 LOADED = """
 import gc, runpy, sys
 heavy = "torch transformers sentence_transformers onnx onnxruntime openvino tokenizers scipy bm25s"
-heavy += " jieba Stemmer huggingface_hub httpx2 streamlit plotly"
+heavy += " rjieba Stemmer huggingface_hub httpx2 streamlit plotly"
 def loaded(what):
     print(what, [name for name in heavy.split() if name in sys.modules])
 import rankdash.core.runs.jobs, rankdash.core.workspace

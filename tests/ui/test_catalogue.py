@@ -24,6 +24,7 @@ from rankdash.core.readers.parse.limits import OTHER_REASONS, REASONS
 from rankdash.core.rerankers import kinds
 from rankdash.core.rerankers.fusion import FUSION_SETTINGS
 from rankdash.core.rerankers.neural.packaged import known_models
+from rankdash.core.rerankers.neural.shared import WINDOWS
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS as JUDGE_SETTINGS
 from rankdash.core.runs.on_ray.cluster import ACTOR_SETTINGS
 from rankdash.core.runs.retrieving import RETRIEVAL_SETTINGS
@@ -160,7 +161,7 @@ def from_schemas() -> Iterator[tuple[str, str]]:
         )
     for each in settings:
         yield from (("choice", title) for title in each.words.values())
-    for each in JUDGE_SETTINGS:
+    for each in (*JUDGE_SETTINGS, *WINDOWS):
         yield from (("choice", title) for key, title in each.words.items() if title != key)
     yield from (("segment", value) for each in DERIVED_SEGMENTS for value in each.values)
     for reason in (*REASONS.values(), OTHER_REASONS):

@@ -318,7 +318,7 @@ def interruptible(check: Callable[[], object]) -> Iterator[None]:
 
 
 def pause() -> None:
-    """Mark a place between two batches of a model, where a run may be cancelled."""
+    """Call the check of `interruptible`; models do so between two batches."""
     _check.get()()
 
 

@@ -16,7 +16,7 @@ from rankdash.core.workspace.jobs.queue import Queue
 from rankdash.kit.widgets import stored as widgets_stored
 from tests.sets import ROOT
 
-HEAVY = ("torch", "sentence_transformers", "transformers", "bm25s", "jieba")
+HEAVY = ("torch", "sentence_transformers", "transformers", "bm25s", "rjieba")
 
 
 def test_the_server_imports_no_model_library():

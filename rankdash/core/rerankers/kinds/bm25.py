@@ -9,10 +9,8 @@ from __future__ import annotations
 import logging
 import re
 import unicodedata
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -219,7 +217,7 @@ class Tokenizer:
 
     Space-separated words are stemmed as English ("auto", "en") or used unchanged ("zh", "none"). A
     run of Chinese characters yields its single characters and, for "auto" and "zh", the words that
-    jieba returns in search mode: long ones and those within them. With the characters, a short
+    jieba-rs returns in search mode: long ones and those within them. With the characters, a short
     query still matches if query and document are segmented differently.
     """
 
@@ -241,8 +239,7 @@ class Tokenizer:
             else:
                 words.extend(run)
                 if self._segments:
-                    segments = _segmenter().cut_for_search(run)
-                    words.extend(word for word in segments if len(word) > 1)
+                    words.extend(word for word in _segmented(run) if len(word) > 1)
         return words
 
 
@@ -255,25 +252,13 @@ def _stemmer() -> Callable[[list[str]], list[str]]:
     return stem
 
 
-@cache
-def _segmenter() -> Any:
-    """Return jieba with its own dictionary, loaded once per process (about half a second)."""
-    with warnings.catch_warnings():
-        # jieba 0.42.1, its last release, imports pkg_resources if setuptools still has it, and its
-        # regular expressions contain escapes that newer Python versions warn about.
-        warnings.filterwarnings("ignore", message=".*pkg_resources.*")
-        warnings.filterwarnings("ignore", message="invalid escape sequence")
-        try:
-            import jieba
-        except ImportError as error:
-            raise _missing("jieba") from error
-    jieba.setLogLevel(logging.WARNING)
-    segmenter = jieba.Tokenizer()
-    # jieba's initialize() caches the dictionary in the shared temporary folder and trusts any file
-    # there.
-    segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
-    segmenter.initialized = True
-    return segmenter
+def _segmented(text: str) -> list[str]:
+    """Return the words of a Chinese text; the first call loads the dictionary (about 0.2 s)."""
+    try:
+        import rjieba
+    except ImportError as error:
+        raise _missing("rjieba") from error
+    return rjieba.cut_for_search(text)
 
 
 def _missing(package: str) -> UnavailableError:
