@@ -25,6 +25,7 @@ from rankdash.core.data.judgements import Judgements
 from rankdash.core.data.measured import WithoutText
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.metrics import Conventions, Evaluation, one_threshold, parse_metrics
+from rankdash.core.metrics.provider import ir_measures_provider
 from rankdash.core.readers import Conflict, Match, Source, read_beside, sources_at, stem_of
 from rankdash.core.readers.checks.check import check
 from rankdash.core.readers.checks.matching import match_labels
@@ -32,6 +33,7 @@ from rankdash.core.readers.loading import RETRIEVED, Retrieval, judgements_at, l
 from rankdash.core.rerankers import SettingValue, create, get
 from rankdash.core.rerankers.defaults import with_model
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.rerankers.neural.evaluator import SentenceEvaluator
 from rankdash.core.rerankers.neural.packaged import misfit
 from rankdash.core.runs import runner
 from rankdash.core.runs.plan import Timing, plan
@@ -54,11 +56,13 @@ __all__ = [
     "Judgements",
     "RankdashError",
     "Run",
+    "SentenceEvaluator",
     "StatisticsSettings",
     "Study",
     "compare",
     "evaluate",
     "export",
+    "ir_measures_provider",
     "policy",
     "read",
     "read_run",

@@ -2,10 +2,12 @@
 
 import dataclasses
 import html
+import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
@@ -142,6 +144,37 @@ def test_what_is_odd_is_a_warning_and_what_cannot_be_is_refused(data, tmp_path):
     ):
         run = rd.read_run(tmp_path / "some.trec", data, name="mine")
     assert run.name == "mine"
+
+
+def test_the_recipe_of_the_docs_logs_the_means_and_the_change(data, monkeypatch):
+    blocks = documented.code(section(DOCS / "python.md", "## Other libraries"), "python")
+    (code,) = (each for each in blocks if "mlflow" in each)
+    names: dict[str, Callable] = {}
+    exec(code, names)
+    run = rd.rerank(data, "bm25", depth=10)
+    evaluations = {"first": rd.evaluate(data), "bm25": rd.evaluate(data, run)}
+    comparison = rd.compare(evaluations)
+    logs: dict[str, dict[str, float]] = {}
+
+    class Mlflow:
+        """The parts of mlflow in the recipe, which refuses names with an @."""
+
+        @staticmethod
+        @contextmanager
+        def start_run(run_name: str) -> Iterator[None]:
+            logs[run_name] = {}
+            yield
+
+        @staticmethod
+        def log_metrics(values: dict[str, float]) -> None:
+            assert all(re.fullmatch(r"[\w./: -]+", name) for name in values)
+            (log,) = logs.values()
+            log.update(values)
+
+    monkeypatch.setitem(sys.modules, "mlflow", Mlflow)
+    names["log"](comparison, "bm25")
+    assert logs["bm25"]["ndcg_at_10.mean"] == evaluations["bm25"].mean("ndcg@10")
+    assert logs["bm25"]["ndcg_at_10.delta"] == comparison.row("bm25", "ndcg@10")["delta"]
 
 
 def typeset(part: Element) -> str:
