@@ -27,6 +27,7 @@ from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.metrics import Conventions, Evaluation, one_threshold, parse_metrics
 from rankdash.core.metrics.provider import ir_measures_provider
 from rankdash.core.readers import Conflict, Match, Source, read_beside, sources_at, stem_of
+from rankdash.core.readers.checks import doubtful_labels as doubtful
 from rankdash.core.readers.checks.check import check
 from rankdash.core.readers.checks.matching import match_labels
 from rankdash.core.readers.loading import RETRIEVED, Retrieval, judgements_at, load
@@ -60,6 +61,7 @@ __all__ = [
     "StatisticsSettings",
     "Study",
     "compare",
+    "doubtful_labels",
     "evaluate",
     "export",
     "ir_measures_provider",
@@ -405,6 +407,25 @@ def policy(
     )
     system = study.challengers[0] if run is None else run.id
     return content_of(study, system, depth, skip_loss, deadline_ms, floor_alpha, fuse=fuse)
+
+
+def doubtful_labels(
+    data: Dataset,
+    runs: Run | Iterable[Run] = (),
+    judge: _Path | Judgements | None = None,
+) -> doubtful.DoubtfulLabels:
+    """List labels that look wrong, for a second look: `candidates` is a table of them, `checks` has
+    the counts and error rates of each check, and `shift` a likely shift of query ids.
+
+    runs: systems that labels are compared with, in addition to the first stage.
+    judge: as for `study_of`.
+    """
+    expect(data=(data, Dataset), runs=(runs, Run, Iterable), judge=(judge, Judgements, *PATH, NONE))
+    compared = [runs] if isinstance(runs, Run) else list(runs)
+    expect_each("runs", compared, Run)
+    rankings = {run.id: run.ranking for run in compared}
+    judges = [each for each in (_judge(judge),) if each is not None]
+    return doubtful.doubtful_labels(data, rankings, judges)
 
 
 def report(

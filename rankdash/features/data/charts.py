@@ -1,12 +1,13 @@
-"""The chart of the labels of a data set."""
+"""Charts of the labels of a data set: how often each is used, and how they fit the texts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from rankdash.core.base.i18n import enumerated, plain
+from rankdash.core.base.i18n import enumerated, plain, share_percent
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.readers.checks.check import CheckReport
@@ -64,4 +65,60 @@ def grades_chart(ink: style.Ink, bars: Sequence[tuple[str, int]]) -> go.Figure:
         bargap=0.4,
         xaxis=style.axis(_p("chart", "label"), type="category"),
         yaxis=style.axis(_p("chart", "pairs"), rangemode="tozero", nticks=4),
+    )
+
+
+# How often random documents share as many words with a query as its labelled documents.
+
+_BINS = 10
+_WORDS_HEIGHT = 280
+
+
+def _words_alt(chances: Sequence[float], of_others: Sequence[float]) -> str:
+    own, other = (_binned(each)[0] for each in (chances, of_others))
+    return _(
+        "Queries that less than 10% of random documents fit as well as the labelled ones: {own}; "
+        "with the labels of another query: {other}.",
+        own=share_percent(own),
+        other=share_percent(other),
+    )
+
+
+def _binned(chances: Sequence[float]) -> list[float]:
+    """Return the share of queries in each tenth of the chance. A chance on a border belongs to the
+    lower tenth, as in the rule of the list."""
+    tenths = [max(math.ceil(_BINS * each - 1e-9), 1) for each in chances]
+    return [tenths.count(at) / len(tenths) for at in range(1, _BINS + 1)]
+
+
+@draw.chart(_words_alt)
+def words_chart(ink: style.Ink, chances: Sequence[float], of_others: Sequence[float]) -> go.Figure:
+    """Draw the share of queries in each tenth of the chance, next to the share with the labels of
+    another query. Queries above the first tenth are candidates."""
+    ranges = [f"≤ {share_percent((at + 1) / _BINS)}" for at in range(_BINS)]
+    own, other = _binned(chances), _binned(of_others)
+    hover = "%{x}: %{y:.1%}<extra></extra>"
+    return style.finish(
+        [
+            draw.bar(
+                ranges,
+                own,
+                name=_("labels of the query"),
+                marker={"color": [style.BETTER] + [style.WORSE] * (_BINS - 1)},
+                hovertemplate=hover,
+            ),
+            draw.scatter(
+                ranges,
+                other,
+                name=_("labels of another query"),
+                mode="lines+markers",
+                line={"color": style.FIRST_STAGE, "dash": "dot"},
+                marker={"symbol": "circle-open", "size": 7},
+                hovertemplate=hover,
+            ),
+        ],
+        ink,
+        _WORDS_HEIGHT,
+        xaxis=style.axis(_("random documents that share as many words"), type="category"),
+        yaxis=style.axis(_p("chart", "queries"), rangemode="tozero", tickformat=".0%", nticks=5),
     )

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from rankdash import __version__
-from rankdash.core.base.errors import DataError, Finding
+from rankdash.core.base.errors import DataError, Finding, SpecError
 from rankdash.core.base.i18n import plain
+from rankdash.core.base.text import csv_bytes
 from rankdash.core.readers import name_of
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.workspace_file import archive, import_workspace
@@ -38,11 +39,14 @@ from rankdash.kit.commands.output import (
     printable,
     target_of,
     warn,
+    write,
     writing,
 )
 
 if TYPE_CHECKING:
     from rankdash.core.readers.checks.check import CheckReport, LabelSpread
+    from rankdash.core.readers.checks.doubtful_labels import DoubtfulLabels
+    from rankdash.core.readers.loading import Loaded
 
 _BAR = 30
 
@@ -63,7 +67,21 @@ def add_check(parser: Parser) -> None:
     add_first_stage(parser)
     add_label_rules(parser)
     add_match(parser)
-    parser.formats(("text", "json"))
+    parser.flag(
+        "--labels",
+        "also list labels that look wrong: equal texts with different labels, labels that every "
+        "ranking contradicts, and labels that fit the words of their query no better than random "
+        "documents",
+    )
+    parser.several(
+        "--judge",
+        "FILE",
+        "with --labels: the grades of LLM judges, as written by `rankdash judge run`; a label is "
+        "then listed only if they contradict it too",
+    )
+    parser.formats(
+        ("text", "json", "csv"), "csv lists the labels that look wrong, and needs --labels"
+    )
     parser.set_defaults(command=_check)
 
 
@@ -74,6 +92,8 @@ def _check(arguments: argparse.Namespace) -> int:
     from rankdash.core.readers.loading import checked
     from rankdash.kit.commands.timings import timings_in
 
+    if not arguments.labels and (arguments.judge or arguments.format == "csv"):
+        raise SpecError("--judge and --format csv need --labels.")
     sources = sources_at(arguments.paths)
     try:
         parsed = read(
@@ -94,13 +114,52 @@ def _check(arguments: argparse.Namespace) -> int:
     except DataError as problem:
         sys.stderr.write(f"error: {one_line(str(problem))}\n")
         return INCOMPLETE
-    report = _json if arguments.format == "json" else _report
-    sys.stdout.writelines(report(loaded.dataset.name, loaded.report))
+    doubtful = _doubtful(loaded, arguments.judge) if arguments.labels else None
+    if doubtful is not None and arguments.format == "csv":
+        from rankdash.features.data import words_labels
+
+        write(csv_bytes(words_labels.exported(doubtful, loaded.dataset)), Path(STANDARD))
+    elif arguments.format == "json":
+        sys.stdout.writelines(_json(loaded.dataset.name, loaded.report, doubtful))
+    else:
+        sys.stdout.writelines(_report(loaded.dataset.name, loaded.report))
+        if doubtful is not None:
+            sys.stdout.writelines(_doubtful_report(doubtful))
     return INCOMPLETE if loaded.report.errors else DONE
 
 
-def _json(name: str, report: CheckReport) -> Iterator[str]:
+def _doubtful(loaded: Loaded, judges: Sequence[str]) -> DoubtfulLabels:
+    from rankdash.core.readers.checks.doubtful_labels import doubtful_labels
+    from rankdash.core.readers.loading import judgements_at
+
+    read = [judgements_at(each) for each in judges]
+    warn(finding for _, findings in read for finding in findings)
+    return doubtful_labels(loaded.dataset, loaded.rankings, [judge for judge, _ in read])
+
+
+def _doubtful_report(found: DoubtfulLabels) -> Iterator[str]:
+    from rankdash.features.data import words_labels
+
+    yield "\nLabels that look wrong\n"
+    yield from (f"{one_line(each)}\n" for each in words_labels.warnings(found))
+    checks = words_labels.check_rows(found)
+    yield aligned(
+        [words_labels.check_headings(), *([cell or "–" for cell in row] for row in checks)]
+    )
+    yield from (f"{each}\n" for each in words_labels.notes(found))
+    for reason, title in words_labels.titles().items():
+        rows = words_labels.candidates_of(found, reason)
+        if rows:
+            yield f"\n{title}\n"
+            yield aligned([("query", "document", "label", "evidence"), *rows], left=4)
+
+
+def _json(name: str, report: CheckReport, doubtful: DoubtfulLabels | None) -> Iterator[str]:
     content = {"name": name, **json.loads(report.to_json())}
+    if doubtful is not None:
+        from rankdash.features.data import words_labels
+
+        content["doubtful_labels"] = words_labels.as_json(doubtful)
     content["findings"] = [
         {"severity": each.severity, "code": each.code, "text": finding_line(each)}
         for each in report.findings

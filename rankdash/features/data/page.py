@@ -25,12 +25,13 @@ from rankdash.core.readers.checks.grading import NO_LABELS
 from rankdash.core.rerankers.kinds.precomputed import Precomputed
 from rankdash.core.study.systems import first_stage_name
 from rankdash.core.words.queries import judged_title
-from rankdash.features.data import charts
+from rankdash.features.data import charts, page_labels
 from rankdash.features.data.words import Light, State, label_count, lights
 from rankdash.kit.widgets import address, stored, view
 from rankdash.kit.widgets import charts as widgets_charts
 from rankdash.kit.widgets.labels import plan, unjudged
 from rankdash.kit.widgets.labels.plan import Labelling
+from rankdash.kit.widgets.redraw import fold
 from rankdash.kit.widgets.stored import workspace
 from rankdash.kit.widgets.text import markdown_safe, name_rows, shortened, table_html
 
@@ -60,6 +61,13 @@ def draw(dataset_id: str, *, blocking_said: bool) -> None:
     with rankings:
         _rankings(dataset_id, report)
         _systems(dataset_id)
+    if report.labels:
+        fold(
+            _("Labels that look wrong"),
+            "data.doubtful",
+            ":material/rule:",
+            lambda: page_labels.draw(dataset_id),
+        )
 
 
 def _summary(report: CheckReport) -> str:

@@ -31,6 +31,7 @@ _CODES: Mapping[str, tuple[str, ...]] = {
     ),
     "ids": (
         "counted_queries",
+        "labels_shifted",
         "labels_by_accident",
         "pairs_match_nothing",
         "ids_match_nothing",

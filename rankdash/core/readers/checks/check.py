@@ -36,6 +36,7 @@ FIRST_STAGE = Phrase("first stage")
 IMPLAUSIBLE = (
     "unused_labels",
     "counted_queries",
+    "labels_shifted",
     "labels_by_accident",
     "pairs_match_nothing",
     "ids_match_nothing",

@@ -9,12 +9,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rankdash.core.base.errors import Finding
+from rankdash.core.base.errors import Finding, UnavailableError
 from rankdash.core.data.arrays import (
     Coded,
     Floats,
@@ -27,6 +28,7 @@ from rankdash.core.data.arrays import (
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, coded
 from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure
+from rankdash.core.readers.checks.shared_words import LEVEL, likely_shift
 from rankdash.core.readers.parse.limits import counted
 
 # The number of labels compared first; if ranking and labels belong together, one usually matches.
@@ -264,6 +266,8 @@ _CHARS = 2000
 _SHARED = 0.15
 # Standard errors by which labelled pairs must exceed random ones.
 _ABOVE = 2.0
+# The share of pairs like random ones from which ids may be shifted.
+_UNLIKE = 0.4
 _LEAST_RANKED = 5
 _DEPTH = 10
 _WORD = re.compile(r"[^\W_]+")
@@ -294,7 +298,15 @@ def overlap_findings(dataset: Dataset) -> list[Finding]:
         return []
     by_chance = np.where(other, shared, 0.0).sum(axis=1) / counts
     above = paired - by_chance
-    if above.mean() > _ABOVE * above.std(ddof=1) / np.sqrt(len(above)):
+    accident = above.mean() <= _ABOVE * above.std(ddof=1) / np.sqrt(len(above))
+    # After a small shift, labels may belong to a query of the same topic.
+    like_others = ((shared >= paired[:, None]) & other).sum(axis=1) > LEVEL * counts
+    if accident or like_others.mean() > _UNLIKE:
+        with suppress(UnavailableError):
+            shift = likely_shift(dataset, document_text)
+            if shift is not None:
+                return [shift.finding]
+    if not accident:
         return []
     return [
         counted(
