@@ -69,9 +69,8 @@ def add_check(parser: Parser) -> None:
     add_match(parser)
     parser.flag(
         "--labels",
-        "also list labels that look wrong: equal texts with different labels, labels that every "
-        "ranking contradicts, and labels that fit the words of their query no better than random "
-        "documents",
+        "also list labels that look wrong, by equal texts, by all rankings, and by the words of "
+        "query and documents",
     )
     parser.several(
         "--judge",

@@ -148,7 +148,7 @@ def test_a_shift_of_all_ids_is_named_at_once(name, by):
 
 @pytest.mark.parametrize("start", [0, 1])
 def test_labels_that_number_the_queries_by_position_are_recognised_from_the_texts(start):
-    """As in Cranfield: the topics have other numbers than the labels."""
+    """The numbers of the topics have gaps, and labels count the topics, as in Cranfield."""
     ids = [str(1 + at + at // 3) for at in range(60)]
     right = load(counted(ids), match="order").dataset
     numbers = {query: str(at + start) for at, query in enumerate(ids)}
