@@ -208,7 +208,7 @@ def machines() -> dict[str, tuple[Study, str]]:
     case("a file by the hour, 50 ms a query", slow, prices={"timed": own_price(3.6, "hour")})
     busy = made("busy", "bi-encoder", ms=5.0, measured=batches(4.0, threads=2, cpu_seconds=1.0))
     case("a throughput of a busy machine is marked", busy)
-    listed = shipped()[5]
+    listed = LISTED["own-cpu"]
     typed = replace(listed, price=replace(listed.price, searches_per_second=7.0))
     case("a busy machine whose throughput was typed", busy, prices={"busy": typed})
     case("a price that the user chose from the list is set", FAST,

@@ -22,8 +22,8 @@ from rankdash.core.base.rules import STATISTICS_SETTINGS
 from rankdash.core.metrics import CONVENTION_SETTINGS, registry
 from rankdash.core.readers.parse.limits import OTHER_REASONS, REASONS
 from rankdash.core.rerankers import kinds
+from rankdash.core.rerankers.catalogue import known_models
 from rankdash.core.rerankers.fusion import FUSION_SETTINGS
-from rankdash.core.rerankers.neural.packaged import known_models
 from rankdash.core.rerankers.neural.shared import WINDOWS
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS as JUDGE_SETTINGS
 from rankdash.core.runs.on_ray.cluster import ACTOR_SETTINGS
@@ -156,9 +156,9 @@ def from_schemas() -> Iterator[tuple[str, str]]:
         ("profile", targets.profiles.values(), "title"),
         ("band", [grade for band in targets.bands for grade in band.grades], "name advice"),
     ):
-        yield from (
-            (context, getattr(each, name) or "") for name in names.split() for each in described
-        )
+        texts_of = [getattr(each, name) or "" for name in names.split() for each in described]
+        # The address of a source is the same in every language.
+        yield from ((context, text) for text in texts_of if not text.startswith("https://"))
     for each in settings:
         yield from (("choice", title) for title in each.words.values())
     for each in (*JUDGE_SETTINGS, *WINDOWS):

@@ -26,6 +26,7 @@ from rankdash.core.rerankers.base import (
     Scored,
     first_line,
 )
+from rankdash.core.rerankers.catalogue import known_models, loaded
 from rankdash.core.rerankers.kinds import (
     bi_encoder,
     bm25,
@@ -37,7 +38,6 @@ from rankdash.core.rerankers.kinds import (
     precomputed,
 )
 from rankdash.core.rerankers.kinds.endpoint import DIALECTS
-from rankdash.core.rerankers.neural.packaged import known_models
 
 __all__ = [
     "Call",
@@ -99,8 +99,9 @@ def plugin_files() -> list[str]:
 
 
 def problems() -> list[RankdashError]:
-    """Return the errors of the plugins that were not loaded."""
-    return list(_registry()[1])
+    """Return the errors of the plugins and of the catalogue that were not loaded."""
+    refused = loaded().problem
+    return [*_registry()[1], *([] if refused is None else [refused])]
 
 
 def kinds() -> list[RerankerKind]:

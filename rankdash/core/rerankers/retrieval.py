@@ -25,10 +25,11 @@ from rankdash.core.data.arrays import best_places
 from rankdash.core.data.dataset import Retriever
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.base import Corpus
+from rankdash.core.rerankers.catalogue import known_models
 from rankdash.core.rerankers.fusion import Fusion, fuse
 from rankdash.core.rerankers.kinds import bi_encoder, bm25
 from rankdash.core.rerankers.neural.model_files import PACKAGED, require_packages
-from rankdash.core.rerankers.neural.packaged import MODELS, fitting, known_models
+from rankdash.core.rerankers.neural.packaged import MODELS, fitting
 
 _QUERIES, _DOCUMENTS, _FOUND = "queries.parquet", "documents.parquet", "found.parquet"
 _VECTORS = "vectors.npy"

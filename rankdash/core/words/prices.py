@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from babel.numbers import format_currency, get_currency_symbol
 
@@ -19,6 +19,7 @@ from rankdash.core.base.i18n import (
 )
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
+from rankdash.core.rerankers.catalogue import ended_price
 from rankdash.core.study.pricing import Bill, Served
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumption
@@ -38,8 +39,15 @@ def rate(price: Price) -> str:
 
 
 def words(each: ListedPrice) -> str:
-    """Return a price in one line: provider, model, amount, unit."""
-    return _("{part}: {value}", part=title(each), value=rate(each.price))
+    """Return a price in one line: provider, model, amount, unit, and the day on which it ended."""
+    line = _("{part}: {value}", part=title(each), value=rate(each.price))
+    day = ended_price(each.key, datetime.now(UTC).date())
+    return line if day is None else f"{line} · {ended(day)}"
+
+
+def ended(day: date) -> str:
+    """Return that a model or service no longer exists, with the day on which it ended."""
+    return _("ended on {day}", day=day.isoformat())
 
 
 def of(bill: Bill) -> str:
@@ -62,7 +70,10 @@ def marks(bill: Bill) -> list[str]:
         return list(dict.fromkeys([*sentences, *parts, *machines(bill)]))
     if bill.listed is None:
         return sentences
-    if bill.listed.stale(datetime.now(UTC).date()):
+    today = datetime.now(UTC).date()
+    if (day := ended_price(bill.listed.key, today)) is not None:
+        sentences.append(ended(day))
+    elif bill.listed.stale(today):
         sentences.append(_("old price"))
     if bill.load.estimated and not bill.lack and bill.listed.price.unit not in ("hour", "flat"):
         sentences.append(_("tokens estimated"))
@@ -103,7 +114,10 @@ def notes(bill: Bill) -> list[str]:
         return [_("{part}: {value}", part=name, value=" · ".join(notes(part)))
                 for name, part in bill.parts] or [lack(bill)]  # fmt: skip
     sentences = [_("{source}, {day}", source=_(each.source), day=each.as_of.isoformat())]
-    if each.stale(datetime.now(UTC).date()):
+    today = datetime.now(UTC).date()
+    if (day := ended_price(each.key, today)) is not None:
+        sentences.append(_("⚠ this model ended on {day}: choose another", day=day.isoformat()))
+    elif each.stale(today):
         sentences.append(_("⚠ older than {n} days: check it", n=number(STALE_DAYS, 0)))
     if bill.served is not None:
         sentences.append(_served(bill.served, each.price))

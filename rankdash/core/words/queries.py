@@ -1,16 +1,23 @@
-"""States of queries, labels of documents, and the origin of rankings, in words."""
+"""States of queries, labels of documents, the origin of rankings, and models, in words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from babel import Locale
 
 from rankdash.core.base.i18n import enumerated, ngettext, number, percent, plain
 from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import language as reader_language
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.dataset import FirstStage
 from rankdash.core.data.measured import Measured
 from rankdash.core.metrics import parse_measure
+from rankdash.core.rerankers.catalogue import MANY, KnownModel
+from rankdash.core.rerankers.neural import packaged
+
+_MOST_LANGUAGES = 4
 
 
 def outcome_words() -> dict[str, str]:
@@ -150,6 +157,30 @@ def unknown_tokens(system: str, share: float) -> str:
         system=system,
         share=percent(share),
     )
+
+
+def licence_of(model: KnownModel) -> str:
+    """Return the licence of a known model; "" if it is unknown."""
+    card = packaged.named(model.id)
+    return model.licence if card is None or model.service else card.licence
+
+
+def languages(codes: Sequence[str]) -> str:
+    """Return the languages of a model in words."""
+    if MANY in codes:
+        return _("many languages")
+    if len(codes) > _MOST_LANGUAGES:
+        return ngettext("{n} language", "{n} languages", len(codes))
+    return enumerated(Locale(code).get_display_name(reader_language()) or code for code in codes)
+
+
+def language_name(code: str) -> str:
+    """Return a language of `language_of` in words."""
+    if code == "latin":
+        return _("Latin letters")
+    if code == "other":
+        return _("other letters")
+    return Locale(code).get_display_name(reader_language()) or code
 
 
 def provenance(facts: Mapping[str, object]) -> str | None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
@@ -33,7 +34,9 @@ from rankdash.core.rerankers import (
     unknown_kind,
 )
 from rankdash.core.rerankers.base import Detailed, Step
-from rankdash.core.rerankers.defaults import with_model
+from rankdash.core.rerankers.catalogue import MANY, loaded
+from rankdash.core.rerankers.defaults import kind_of, with_model
+from rankdash.core.rerankers.kinds.endpoint import Endpoint
 from rankdash.core.rerankers.kinds.precomputed import Precomputed
 from rankdash.core.rerankers.neural import runtimes
 from rankdash.core.rerankers.neural.packaged import misfit
@@ -46,7 +49,13 @@ from rankdash.core.runs.runner import rerank
 from rankdash.core.runs.stopping import StopRule, Watch
 from rankdash.core.statistics.anytime import FEWEST_CHANGED, FEWEST_SCORED
 from rankdash.core.study.latency import summarize
-from rankdash.core.words.queries import provenance, query_count, unknown_tokens, without_text
+from rankdash.core.words.queries import (
+    licence_of,
+    provenance,
+    query_count,
+    unknown_tokens,
+    without_text,
+)
 from rankdash.kit.commands.arguments import (
     DONE,
     INCOMPLETE,
@@ -469,7 +478,11 @@ def _measured(run: Run) -> Iterator[str]:
 
 
 def add_rerankers(parser: Parser) -> None:
-    parser.description = "List every reranker with its settings and their defaults."
+    parser.description = (
+        "List every reranker with its settings and their defaults, and the known models and "
+        "services with their facts. The environment variable RANKDASH_CATALOGUE names a file that "
+        "replaces the facts."
+    )
     add_plugin(parser)
     parser.formats(("text", "json"))
     parser.set_defaults(command=_rerankers)
@@ -480,7 +493,7 @@ def _rerankers(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         sys.stdout.write(json.dumps(rerankers_by_name(), indent=2) + "\n")
     else:
-        sys.stdout.write(describe_rerankers() + "\n")
+        sys.stdout.write(f"{describe_rerankers()}\n\n{_describe_models()}\n")
     return DONE
 
 
@@ -514,8 +527,36 @@ def describe_rerankers() -> str:
     return "\n".join(lines)
 
 
+def _describe_models() -> str:
+    """Return every known model that exists, one per line."""
+    today, lines = datetime.now(UTC).date(), ["known models (--json: all facts):"]
+    for model in loaded().models:
+        facts = [
+            "many languages" if MANY in model.languages else ", ".join(model.languages),
+            f"{model.size / 1e6:,.0f} M parameters" if model.size else "",
+            f"{model.max_length:,} tokens" if model.max_length else "",
+            licence_of(model),
+            "ended" if model.ended(today) else model.status.replace("current", ""),
+        ]
+        name = f"{model.service}: {model.id}" if model.service else model.id
+        lines.append(f"  {name}: {'; '.join(filter(None, facts))}")
+    return "\n".join(lines)
+
+
+def _models_of(kind: str) -> list[dict[str, object]]:
+    """Return the known models that a reranker runs, with all their facts."""
+    today = datetime.now(UTC).date()
+    return [
+        {**each.facts(today), "licence": licence_of(each)}
+        for each in loaded().models
+        if kind == kind_of(each).name
+    ]
+
+
 def rerankers_by_name() -> dict[str, object]:
-    """Return reranker → title, meaning and settings, ready for JSON."""
+    """Return reranker → title, meaning, settings and known models, ready for JSON."""
+    today = datetime.now(UTC).date()
+    services = [each.facts(today) for each in loaded().services]
     return {
         kind.name: {
             "title": kind.title,
@@ -529,6 +570,8 @@ def rerankers_by_name() -> dict[str, object]:
                 }
                 for spec in kind.settings
             },
+            "models": _models_of(kind.name),
+            "services": services if kind.name == Endpoint.name else [],
         }
         for kind in _makeable()
     }

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Literal, get_args
 from urllib.parse import urlsplit
@@ -22,12 +23,8 @@ from rankdash.core.base.i18n import duration, error_text, ngettext, paragraph
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.measured import WithoutText
-from rankdash.core.rerankers import (
-    RerankerKind,
-    defaults,
-    kinds,
-    problems,
-)
+from rankdash.core.rerankers import RerankerKind, SettingSpec, defaults, kinds, problems
+from rankdash.core.rerankers.catalogue import ended
 from rankdash.core.rerankers.kinds.cascade import NAME as CASCADE
 from rankdash.core.rerankers.kinds.cascade import STAGES
 from rankdash.core.rerankers.kinds.endpoint import DIALECTS
@@ -38,7 +35,7 @@ from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import JobRequest, Timing
 from rankdash.core.runs.on_ray.cluster import Actors
 from rankdash.core.runs.plan import DEPTH, Variant
-from rankdash.features.run import page_estimate, page_jobs, page_retrieve, page_stop
+from rankdash.features.run import page_estimate, page_jobs, page_retrieve, page_stop, page_which
 from rankdash.features.run.page_estimate import FormPlan, Wish
 from rankdash.features.run.page_stop import Stopping
 from rankdash.features.run.page_variants import draw_variants, variant_words
@@ -58,6 +55,9 @@ def draw(dataset_id: str) -> None:
     settings_form.clear({row.id for row in jobs.list(workspace()) if row.state in jobs.LIVE})
     offered, lacking = _offered(), lacking_packages()
     share, preselected = partial(_unknown_share, dataset_id), _preselection(dataset_id)
+    # A choice for one language does not apply to another.
+    key = "run.rerankers.other_letters" if preselected.fused else "run.rerankers"
+    page_which.draw(dataset_id, offered, preselected, share, key)
     chosen = st.multiselect(
         _p("field", "Rerankers"),
         list(offered),
@@ -66,10 +66,7 @@ def draw(dataset_id: str) -> None:
         # "Select all" would start paid services too.
         select_all=False,
         format_func=lambda name: _p("reranker", offered[name].title),
-        # A choice for one language does not apply to another.
-        key=pickers.in_words(
-            "run.rerankers.other_letters" if preselected.fused else "run.rerankers"
-        ),
+        key=pickers.in_words(key),
         persist_state="session",
     )
     if lacking and any(offered[name].models for name in chosen):
@@ -85,7 +82,8 @@ def draw(dataset_id: str) -> None:
             )
             key_fields[name] = settings_form.draw_key_field(offered[name], settings[name], name)
             settings[name] |= key_fields[name].settings
-            requested[name] = draw_variants(offered[name], settings[name], plan.depth)
+            variants = draw_variants(offered[name], settings[name], plan.depth)
+            requested[name] = tuple(_with_model(offered[name], each) for each in variants)
         if len(chosen) > 1 and (line := _model_and_host(offered[name], settings[name])):
             st.caption(markdown_safe(line, 200))
     if not chosen:
@@ -156,7 +154,7 @@ def _draw_settings(
     the settings."""
     stages = {f"{stage}_settings": stage for stage in STAGES} if kind.name == CASCADE else {}
     direct = replace(
-        kind, settings=tuple(each for each in kind.settings if each.name not in stages)
+        kind, settings=tuple(_existing(each) for each in kind.settings if each.name not in stages)
     )
     share_of = share if kind.models else (lambda model: math.nan)
     values = settings_form.draw(direct, language, share_of, _implied)
@@ -175,10 +173,34 @@ def _draw_settings(
     return {spec.name: values[spec.name] for spec in kind.settings}
 
 
+def _existing(spec: SettingSpec) -> SettingSpec:
+    """Return a setting without the models and services that no longer exist."""
+    gone = ended(datetime.now(UTC).date())
+    if spec.name not in ("model", "dialect") or gone.isdisjoint({*spec.suggestions, *spec.choices}):
+        return spec
+    choices = {value: title for value, title in spec.words.items() if value not in gone}
+    usual = spec.default if spec.default not in gone else next(iter(choices), spec.default)
+    suggestions = tuple(each for each in spec.suggestions if each not in gone)
+    return replace(spec, default=usual, choices=choices, suggestions=suggestions)
+
+
 def _implied(settings: Settings) -> Mapping[str, str]:
     """Return the default values of a service's empty fields."""
     service = DIALECTS.get(str(settings.get("dialect", "")))
     return {} if service is None else {"base_url": service.base_url, "model": service.model}
+
+
+def _with_model(kind: RerankerKind, variant: Variant) -> Variant:
+    """Return a variant with the provider's default model, if the field is empty: a run records its
+    model, and a resumed run uses the same one."""
+    service = DIALECTS.get(str(variant.settings.get("dialect", "")))
+    model = "" if service is None else service.model
+    with suppress(RankdashError):
+        if service is None or _service_name(kind, variant.settings) != service.title:
+            model = ""
+    if variant.settings.get("model") or not model:
+        return variant
+    return replace(variant, settings={**variant.settings, "model": model})
 
 
 def _model_and_host(kind: RerankerKind, settings: Settings) -> str:

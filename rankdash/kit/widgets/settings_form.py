@@ -10,14 +10,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import streamlit as st
-from babel import Locale
 
 from rankdash.core.base import text as base_text
 from rankdash.core.base.allowed import may_read_key
 from rankdash.core.base.errors import RankdashError, SpecError
-from rankdash.core.base.i18n import enumerated, error_text, finding_text, number, paragraph, percent
+from rankdash.core.base.i18n import (
+    error_text,
+    finding_text,
+    number,
+    paragraph,
+    percent,
+)
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import language as reader_language
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import (
     CONVENTION_PRESETS,
@@ -32,11 +36,12 @@ from rankdash.core.base.rules import (
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN
 from rankdash.core.metrics import CONVENTION_SETTINGS, Conventions
 from rankdash.core.rerankers import Configured, SettingSpec
+from rankdash.core.rerankers.catalogue import known
 from rankdash.core.rerankers.neural import packaged
-from rankdash.core.rerankers.neural.packaged import fitting, known_models, misfit
+from rankdash.core.rerankers.neural.packaged import fitting, misfit
 from rankdash.core.rerankers.remote.connection import NO_KEY, Place
 from rankdash.core.words.methods import key_of, options_of
-from rankdash.core.words.queries import provenance
+from rankdash.core.words.queries import languages, licence_of, provenance
 from rankdash.kit.widgets import address, pickers
 from rankdash.kit.widgets.text import markdown_safe
 
@@ -60,10 +65,7 @@ def draw(
     the share of the texts' tokens that a model does not know; NaN if unknown. A model that does not
     support the language is never the default, and shows a warning.
     """
-    specs = [_fitting(spec, language, unknown_share) for spec in kind.settings]
-    # Choices for one language do not apply to another one.
-    usual = language == "latin" and specs == list(kind.settings)
-    place = kind.name if usual else f"{kind.name}.{language}"
+    specs, place = _placed(kind, language, unknown_share)
     values = _rows(place, [spec for spec in specs if not spec.advanced], {}, implied)
     model = str(values.get("model", ""))
     _draw_origin(model)
@@ -73,6 +75,30 @@ def draw(
         with st.expander(_("More settings"), key=f"more.{kind.name}"):
             values = _rows(place, advanced, values, implied)
     return {spec.name: values[spec.name] for spec in kind.settings}
+
+
+def _placed(
+    kind: Configured, language: str, unknown_share: Callable[[str], float]
+) -> tuple[list[SettingSpec], str]:
+    """Return the settings with a default model that supports the texts, and the name of the form:
+    choices for one language do not apply to another one."""
+    specs = [_fitting(spec, language, unknown_share) for spec in kind.settings]
+    usual = language == "latin" and specs == list(kind.settings)
+    return specs, kind.name if usual else f"{kind.name}.{language}"
+
+
+def choose_model(
+    kind: Configured,
+    language: str,
+    unknown_share: Callable[[str], float],
+    settings: Mapping[str, str],
+) -> None:
+    """Set the model of a form, and for a service its dialect, before the form is drawn again."""
+    _specs, place = _placed(kind, language, unknown_share)
+    for name, value in settings.items():
+        key = f"setting.{place}.{name}"
+        listed = any(spec.name == name and spec.choices for spec in kind.settings)
+        st.session_state[pickers.in_words(key) if listed else key] = value
 
 
 def _draw_origin(model: str) -> None:
@@ -215,28 +241,25 @@ def _suggested(label: str, spec: SettingSpec, key: str) -> str:
         accept_new_options=True,
         persist_state="session",
     )
-    model_card = next((model for model in known_models() if model.id == chosen), None)
+    model_card = known(str(chosen))
     if model_card is not None:
-        size = _(
-            "{languages} · {millions} M parameters · {tokens} tokens",
-            languages=_languages(model_card.languages),
-            millions=number(model_card.parameters / 1e6, 0),
-            tokens=number(model_card.max_length, 0),
-        )
+        facts = [
+            languages(model_card.languages),
+            _("{millions} M parameters", millions=number(model_card.size / 1e6, 0)),
+        ]
+        if model_card.max_length:
+            facts.append(_("{tokens} tokens", tokens=number(model_card.max_length, 0)))
         # The line on the origin of a packaged model contains its licence.
-        licence = _(
-            "licence according to the model page (please check): {licence}",
-            licence=model_card.licence,
-        )
+        if not packaged.in_use(model_card.id):
+            facts.append(
+                _(
+                    "licence according to the model page (please check): {licence}",
+                    licence=licence_of(model_card),
+                )
+            )
         st.caption(_(model_card.purpose))
-        st.caption(size if packaged.in_use(model_card.id) else f"{size} · {licence}")
+        st.caption(" · ".join(facts))
     return str(chosen)
-
-
-def _languages(codes: Sequence[str]) -> str:
-    if codes == ("multi",):
-        return _("many languages")
-    return enumerated(Locale(code).get_display_name(reader_language()) or code for code in codes)
 
 
 def _step(spec: SettingSpec) -> float:

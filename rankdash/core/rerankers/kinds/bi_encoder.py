@@ -15,7 +15,8 @@ from rankdash.core.base.rules import SettingSpec
 from rankdash.core.data.arrays import best_places
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
-from rankdash.core.rerankers.neural import model_files, packaged, shared
+from rankdash.core.rerankers.catalogue import known_models
+from rankdash.core.rerankers.neural import model_files, shared
 from rankdash.core.rerankers.neural.cache import Embeddings, Encoded, cache_folder
 from rankdash.core.rerankers.neural.open_model import NativeOnlyError, open_model
 from rankdash.core.rerankers.neural.runtimes import Runtime
@@ -151,7 +152,7 @@ KIND = RerankerKind(
             "A sentence-transformers model: a name on the Hugging Face hub or a local folder. "
             "The default comes with rankdash and needs no network.",
             required=True,
-            suggestions=tuple(each.id for each in packaged.known_models() if each.encoder),
+            suggestions=tuple(each.id for each in known_models() if each.encoder),
         ),
         *shared.ENCODER_SETTINGS,
         *shared.WINDOWS,

@@ -12,6 +12,7 @@ import numpy as np
 from rankdash.core.base.errors import UnavailableError
 from rankdash.core.base.rules import SettingSpec
 from rankdash.core.rerankers.base import Capabilities, Request, RerankerKind, Scored, Scores
+from rankdash.core.rerankers.catalogue import known_models
 from rankdash.core.rerankers.neural import model_files, packaged, shared
 from rankdash.core.rerankers.neural.open_model import open_model
 from rankdash.core.rerankers.neural.runtimes import Ids, Runtime
@@ -176,7 +177,7 @@ KIND = RerankerKind(
             "downloaded once, or a local folder. The default comes with rankdash and needs no "
             "network.",
             required=True,
-            suggestions=tuple(model.id for model in packaged.known_models() if not model.encoder),
+            suggestions=tuple(model.id for model in known_models() if not model.encoder),
         ),
         shared.RUNTIME,
         SettingSpec(

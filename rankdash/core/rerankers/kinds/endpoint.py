@@ -27,6 +27,7 @@ from rankdash.core.rerankers.base import (
     Scored,
     Scores,
 )
+from rankdash.core.rerankers.catalogue import default_model
 from rankdash.core.rerankers.remote import connection
 from rankdash.core.rerankers.remote.connection import (
     HOMES,
@@ -58,7 +59,7 @@ class Dialect:
 
     base_url: default address of the service.
     variable: the environment variable of its key.
-    model: the default model; "" if the server serves one model and needs no name.
+    served: the default model of a local server; "" if it needs no name.
     limit: maximum number of documents per request.
     billed: unit → path of its count in the answer.
     """
@@ -74,11 +75,16 @@ class Dialect:
     results: Path = ("results",)
     index: str = "index"
     score: str = "relevance_score"
-    model: str = ""
+    served: str = ""
     limit: int = 1000
     billed: Mapping[str, Path] = field(
         default_factory=lambda: {"tokens": ("usage", "total_tokens")}
     )
+
+    @property
+    def model(self) -> str:
+        """The default model; "" if the server serves one model and needs no name."""
+        return self.served or default_model(self.name)
 
     def path_after(self, base_url: str) -> str:
         """Return the path without the part that the base URL already ends in, such as /v1."""
@@ -144,7 +150,6 @@ DIALECTS = {
             "/v2/rerank",
             HOMES["COHERE_API_KEY"],
             "COHERE_API_KEY",
-            model="rerank-v3.5",
             billed={
                 "search_units": ("meta", "billed_units", "search_units"),
                 "tokens": ("meta", "tokens", "input_tokens"),
@@ -157,7 +162,6 @@ DIALECTS = {
             HOMES["JINA_API_KEY"],
             "JINA_API_KEY",
             constants={"return_documents": False},
-            model="jina-reranker-v2-base-multilingual",
         ),
         Dialect(
             "voyage",
@@ -167,7 +171,6 @@ DIALECTS = {
             "VOYAGE_API_KEY",
             constants={"truncation": True},
             results=("data",),
-            model="rerank-2.5",
         ),
         Dialect(
             "mixedbread",
@@ -179,7 +182,6 @@ DIALECTS = {
             constants={"return_input": False},
             results=("data",),
             score="score",
-            model="mixedbread-ai/mxbai-rerank-large-v2",
         ),
         Dialect(
             "tei",
@@ -201,7 +203,7 @@ DIALECTS = {
             "/v1/rerank",
             "http://127.0.0.1:8000",
             "VLLM_API_KEY",
-            model="BAAI/bge-reranker-v2-m3",
+            served="BAAI/bge-reranker-v2-m3",
         ),
         Dialect(
             "infinity",
@@ -210,7 +212,7 @@ DIALECTS = {
             "http://127.0.0.1:7997",
             "INFINITY_API_KEY",
             constants={"return_documents": False, "raw_scores": True},
-            model="BAAI/bge-reranker-v2-m3",
+            served="BAAI/bge-reranker-v2-m3",
         ),
         Dialect(
             "nim",
@@ -223,7 +225,7 @@ DIALECTS = {
             constants={"truncate": "END"},
             results=("rankings",),
             score="logit",
-            model="nvidia/llama-3.2-nv-rerankqa-1b-v2",
+            served="nvidia/llama-3.2-nv-rerankqa-1b-v2",
             limit=512,
         ),
     )
@@ -244,11 +246,12 @@ class Endpoint:
     name = "endpoint"
 
     def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
-        self.settings = settings
         self._dialect = DIALECTS[settings["dialect"]]
         self._key_place = key_place(settings)
         self._base = self._key_place.base_url
         self._model = settings["model"].strip() or self._dialect.model
+        # A run records the model that scored it: the default changes with the catalogue.
+        self.settings = {**settings, "model": self._model}
         self._clock = clock or Clock()
         self._client: Client | None = None
         self._chunk = settings["documents_per_request"] or self._dialect.limit

@@ -1,4 +1,4 @@
-"""Models that come in Python packages, and other well-known models.
+"""Models that come in Python packages, and the model for the language of texts.
 
 A package is never imported: its files are read, and refused if their SHA-256 differs from the
 expected one. Weights in another format than safetensors are converted once, to a folder in the
@@ -14,18 +14,17 @@ import math
 import platform
 import shutil
 import sys
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from rankdash.core.base.errors import Finding, UnavailableError
-from rankdash.core.base.shipped import ASSETS
 from rankdash.core.data.measured import TOO_MANY_UNKNOWN
 from rankdash.core.rerankers import base
+from rankdash.core.rerankers.catalogue import known
 from rankdash.core.rerankers.neural import cache as neural_cache
 from rankdash.core.rerankers.neural import formats
 
@@ -402,48 +401,10 @@ def default_encoder() -> str:
     return _MINILM if is_preferred(MODELS[0]) else _BGE
 
 
-# Well-known models from `assets/models.toml`: suggestions, prompts, and languages.
+# Which model reads the texts of a data set.
 
-_SHIPPED = ASSETS / "models.toml"
-_NOT_LATIN = ("zh", "ja", "ko")
 # Strong in many languages: suggested if another model does not read the texts.
 _FOR_MANY = {False: "BAAI/bge-reranker-v2-m3", True: MULTILINGUAL}
-
-
-@dataclass(frozen=True)
-class KnownModel:
-    """Well-known model.
-
-    languages: two-letter codes, or "multi". parameters: number of weights. max_length: in tokens.
-    purpose: what it is good for. licence: a note, to be checked on the model's page; "" for a
-        packaged model, whose licence `packaged` declares.
-    query_prompt, document_prompt: required texts around its input; "" for none.
-    encoder: whether it reads one text at a time; else it scores pairs.
-    """
-
-    id: str
-    languages: tuple[str, ...]
-    parameters: int
-    max_length: int
-    purpose: str
-    licence: str = ""
-    query_prompt: str = ""
-    document_prompt: str = ""
-    encoder: bool = False
-
-    def reads(self, language: str) -> bool:
-        """Return whether it was trained for a language, in the codes of `language_of`. Languages in
-        Latin script are not distinguished."""
-        if language == "latin":
-            return any(code not in _NOT_LATIN for code in self.languages)
-        return "multi" in self.languages or language in self.languages
-
-
-@cache
-def known_models() -> tuple[KnownModel, ...]:
-    """Return all well-known models, the usual first choice first."""
-    rows = tomllib.loads(_SHIPPED.read_text(encoding="utf-8"))["model"]
-    return tuple(KnownModel(**{**row, "languages": tuple(row["languages"])}) for row in rows)
 
 
 def fitting(
@@ -456,7 +417,7 @@ def fitting(
         if unknown.
     """
     name = model.removeprefix("sentence-transformers/")
-    listed = next((each for each in known_models() if each.id == name), None)
+    listed = known(name)
     if listed is None or (listed.reads(language) and not unknown_share(model) > TOO_MANY_UNKNOWN):
         return model
     return _FOR_MANY[listed.encoder]
@@ -483,7 +444,7 @@ def misfit(settings: Mapping[str, Any], language: str) -> list[Finding]:
 
 def with_prompts(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings; fill in the prompts that the model needs if they are empty."""
-    listed = next((model for model in known_models() if model.id == settings["model"]), None)
+    listed = known(str(settings["model"]))
     completed = dict(settings)
     for name in ("query_prompt", "document_prompt"):
         if listed is not None and not completed[name]:
