@@ -175,7 +175,7 @@ def candidates(
     """
     day = datetime.now(UTC).date() if today is None else today
     work = Workload.of(data)
-    lengths = np.array(default_tokens(_sample(data)[1] or [""]))
+    lengths = np.array(work.lengths)
     listed = []
     for model in loaded().models:
         if model.ended(day):
@@ -267,7 +267,7 @@ def _per_thousand(model: KnownModel, work: Workload) -> float | None:
     listed = next((each for each in shipped() if each.key == model.price), None)
     if listed is None or listed.price.currency != "USD" or not len(work.pairs):
         return None
-    load = Load(work.query_tokens, float(work.pairs.mean()), work.document_tokens)
+    load = Load(work.query_tokens, float(work.pairs.mean()), float(np.mean(work.lengths)))
     return float(cost_per_thousand(listed.price, load))
 
 
