@@ -20,6 +20,7 @@ from rankdash.core.readers.formats import (
     json_layouts,
     json_records,
     letor,
+    quepid,
     trec,
     trec_markup,
 )
@@ -199,11 +200,12 @@ JSON = (
     Reader(exports.is_opensearch, exports.read_opensearch),
     Reader(exports.is_rre, exports.read_rre),
     Reader(exports.is_cast, exports.read_cast),
+    Reader(exports.is_wrapped, exports.read_wrapped),
     Reader(json_layouts.is_collection, json_layouts.read_collection),
     Reader(json_layouts.matches, json_layouts.read),
     Reader(exports.is_ranx, exports.read_ranx),
 )
-PREPARERS = (exports.one_split, exports.quepid, exports.esci)
+PREPARERS = (exports.one_split, exports.tools, quepid.prepared, exports.esci)
 
 # The names of formats in pages, README and messages.
 NAMES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Unpack
 
@@ -27,11 +27,13 @@ RETRIEVED = 100
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A data set, the rankings of its precomputed systems by name, and the check report."""
+    """A data set, the rankings of its precomputed systems by name, the check report, and the
+    outcomes of `Parsed`."""
 
     dataset: Dataset
     rankings: Mapping[str, Ranking]
     report: CheckReport
+    outcomes: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -39,7 +41,7 @@ class Loaded:
         from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 
         return tuple(
-            run_from_ranking(system, self.dataset.id, ranking, system)
+            run_from_ranking(system, self.dataset.id, ranking, system, self.outcomes.get(system))
             for system, ranking in self.rankings.items()
         )
 
@@ -114,8 +116,13 @@ def checked(
     else:
         tables = parsed.queries, parsed.documents, parsed.qrels
         dataset = Dataset(name, *tables, candidates, first_stage=kind, candidates_name=ranking)
+    failed = {
+        system: set(frame["query_id"][frame["state"] == "failed"])
+        for system, frame in parsed.outcomes.items()
+    }
+    lost = {**failed, **(lost or {})}
     report = check(dataset, (*parsed.findings, *notes), parsed.rankings, lost)
-    return Loaded(dataset, parsed.rankings, report)
+    return Loaded(dataset, parsed.rankings, report, parsed.outcomes)
 
 
 def _first_stage(

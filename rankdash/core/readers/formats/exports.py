@@ -7,19 +7,36 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Any
 
-import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rankdash.core.base.errors import Finding, FormatError
-from rankdash.core.readers.formats.json_records import RecordPart, RecordPlaces, text_of
+from rankdash.core.readers.formats import spans
+from rankdash.core.readers.formats.entries import normalised, noted
+from rankdash.core.readers.formats.json_records import (
+    RecordPart,
+    RecordPlaces,
+    table_of,
+    text_of,
+)
+from rankdash.core.readers.formats.tools import (
+    AUTORAG,
+    AUTORAG_ROWS,
+    CONFIGURATIONS,
+    EVENTS,
+    ROW,
+    events_finding,
+    is_event,
+    known_entry,
+)
 from rankdash.core.readers.join.conflicts import SPLITS
 from rankdash.core.readers.join.parsed_file import joined_texts
-from rankdash.core.readers.parse.columns import MOST_GRADES, fields_of, known, plain
+from rankdash.core.readers.parse.columns import MOST_GRADES, SYSTEM, known
 from rankdash.core.readers.parse.limits import ReadLimits, Refusals, counted
 from rankdash.core.readers.parse.source import Source
 from rankdash.core.readers.parse.table import Row, Table, table_of_rows
-from rankdash.core.readers.parse.values import Texts, blank, numbers
 
 Tables = Sequence[tuple[Table, Source]]
 
@@ -32,11 +49,7 @@ def one_split(tables: Tables) -> list[tuple[Table, Source]]:
     excluded, notes = other_splits([table.file for table, _ in tables])
     used = [(table, source) for table, source in tables if table.file not in excluded]
     missing = _missing_shards([table.file for table, _ in used])
-    return [(_with(table, notes.get(table.file), missing.get(table.file)), s) for table, s in used]
-
-
-def _with(table: Table, *findings: Finding | None) -> Table:
-    return replace(table, findings=(*table.findings, *filter(None, findings)))
+    return [(noted(table, notes.get(table.file), missing.get(table.file)), s) for table, s in used]
 
 
 def _missing_shards(files: Sequence[str]) -> dict[str, Finding]:
@@ -100,119 +113,6 @@ def _place(file: str) -> tuple[str, str] | None:
     return (str(path.parent), split) if split in SPLITS else None
 
 
-# CSV exports of Quepid.
-#
-# book:             query, docid, and a column of ratings for each annotator, with their name.
-# case, detailed:   Team Name, Case Name, Case ID, Query Text, Doc ID, Doc Position, Title, Rating
-#                   and the fields of the document; the position is the search engine's rank.
-# snapshot:         Snapshot Name, Snapshot Time, Case ID, Query Text, Doc ID, Doc Position, and
-#                   fields.
-# case, basic:      query, docid, rating: read by its column names.
-# case, general:    scores of queries without documents: refused, with a remedy.
-
-_OF_THE_CASE = ("teamname", "casename", "caseid", "snapshotname", "snapshottime")
-_OF_THE_PAIR = ("querytext", "docid", "docposition", "title", "rating")
-
-
-def quepid(tables: Tables) -> list[tuple[Table, Source]]:
-    return [(_quepid(table), source) for table, source in tables]
-
-
-def _names(table: Table) -> dict[str, str]:
-    """Return normalised name → column; {} for a table without column names or with fixed fields."""
-    if not table.names or table.fields is not None:
-        return {}
-    return {plain(column): column for column in reversed(table.columns)}
-
-
-def _quepid(table: Table) -> Table:
-    names = _names(table)
-    if "querytext" in names and {"casename", "snapshotname"} & names.keys():
-        return _case(table, names)
-    if list(names)[::-1][:2] != ["query", "docid"] or not _are_raters(table.frame):
-        return table
-    raters = tuple(table.frame.columns[2:])
-    note = Finding(
-        "note",
-        "read_as_raters",
-        "The columns are read as ratings, one annotator per column, as in a Quepid book: "
-        "{columns}.",
-        {"columns": ", ".join(raters[:20])},
-        "If they are not ratings, rename the column that contains the labels to label, and load "
-        "the file again.",
-        table.file,
-        count=len(raters),
-    )
-    return replace(_with(table, note), format="Quepid book", raters=raters)
-
-
-def _are_raters(frame: pd.DataFrame) -> bool:
-    """Return whether all columns after the second are annotators': with unknown names, and few
-    distinct grades or empty cells."""
-    others = list(frame.columns[2:])
-    if not others or set(fields_of(frame)) != {"query", "doc_id"}:
-        return False
-    return all(_grades(frame[column].to_numpy(dtype=object)) for column in others)
-
-
-def _grades(cells: Texts) -> bool:
-    """Return whether a column contains few distinct whole numbers. A minority of other cells is
-    allowed; they are refused later, with their lines."""
-    parsed = numbers(cells[~blank(cells)])
-    values = parsed[~np.isnan(parsed)]
-    whole = np.array_equal(values, np.floor(values)) and 2 * len(values) >= len(parsed)
-    return whole and len(np.unique(values)) <= MOST_GRADES and bool((np.abs(values) <= 100).all())
-
-
-def _case(table: Table, names: dict[str, str]) -> Table:
-    if "docid" not in names and names.keys() & set(_OF_THE_PAIR[2:]):
-        raise FormatError(
-            "This export of Quepid has no column Doc ID.",
-            remedy="Export the case again as Detail, without changes to its columns.",
-            file=table.file,
-        )
-    if "docid" not in names:
-        raise FormatError(
-            "This export of Quepid contains scores of queries, but no documents or ratings.",
-            remedy="Export the case again as Detail, or its ratings as Basic.",
-            file=table.file,
-        )
-    kind, frame, lines = "Quepid case", table.frame, table.lines
-    if "snapshotname" in names:
-        kind = "Quepid snapshot"
-        snapshots = frame[names["snapshotname"]].fillna("")
-        first = snapshots.iloc[0] if len(frame) else ""
-        used = (snapshots == first).to_numpy()
-        if not used.all():
-            count = int(snapshots.nunique())
-            note = Finding(
-                "warning",
-                "one_snapshot",
-                "The file contains {count} snapshots. rankdash uses {taken} and ignores others.",
-                {"count": count, "taken": first},
-                "To compare snapshots, export each to a separate file.",
-                table.file,
-                count=count - 1,
-            )
-            table, frame, lines = (
-                _with(table, note),
-                frame[used].reset_index(drop=True),
-                lines[used],
-            )
-    fields = {"query": names["querytext"], "doc_id": names["docid"]}
-    for field, name in (("rank", "docposition"), ("title", "title"), ("label", "rating")):
-        if name in names:
-            fields[field] = names[name]
-    others = [name for name in names if name not in (*_OF_THE_CASE, *_OF_THE_PAIR)]
-    columns = [names[name] for name in reversed(others)]
-    document = joined_texts(frame[columns])
-    frame = frame.drop(columns=[*columns, *(names[n] for n in _OF_THE_CASE if n in names)])
-    if columns:
-        frame["document"] = document
-        fields["document"] = "document"
-    return replace(table, format=kind, cells=frame, lines=lines, fields=fields)
-
-
 # Amazon's shopping queries data set (ESCI): examples and products.
 #
 # examples: example_id, query, query_id, product_id, product_locale, esci_label, small_version,
@@ -233,7 +133,7 @@ def esci(tables: Tables) -> list[tuple[Table, Source]]:
     shopping = {
         table.file: names
         for table, _ in tables
-        if {"productid", "productlocale"} <= (names := _names(table)).keys()
+        if {"productid", "productlocale"} <= (names := normalised(table)).keys()
     }
     several = False
     for table, _ in tables:
@@ -262,7 +162,7 @@ def _products(table: Table, names: dict[str, str], several: bool) -> Table:
             "the id, as in B000MOO21W_us.",
             file=table.file,
         )
-        table = _with(table, note)
+        table = noted(table, note)
     if "producttitle" in names and "query" not in names:
         texts = [names[name] for name in _TEXTS if name in names]
         document = joined_texts(frame[texts])
@@ -271,7 +171,223 @@ def _products(table: Table, names: dict[str, str], several: bool) -> Table:
     return replace(table, format=f"ESCI, {table.format}", cells=frame.drop(columns=dropped))
 
 
+# Tables that need the other files of a data set, and tables with the columns of a tool.
+
+
+_IN_CELLS = frozenset(("retrieval_gt", *(f"attributes.{name}" for name in spans.LISTS)))
+_ORDERS = ("rank", "initial_score")
+_RETRIEVED = ("retrieved_ids", "retrieved_contents", "retrieve_scores")
+
+
+# The message and the remedy for files of search configurations, and of events.
+_ALONE = (
+    (
+        "The file contains search configurations, but no rankings or labels.",
+        "Load the results of an experiment and a list of judgments together with it.",
+    ),
+    (
+        "The file contains events of users, such as clicks, but no rankings or labels. A click is "
+        "not a label.",
+        "Load the searches with the ids of their hits (the index ubi_queries), and labels.",
+    ),
+)
+
+
+def tools(tables: Tables) -> list[tuple[Table, Source]]:
+    """Read lists in cells, name the queries of AutoRAG's results and the search configurations of
+    OpenSearch, and exclude events of users."""
+    tables = [(_listed(table), source) for table, source in tables]
+    names = {
+        row["id"]: row["name"]
+        for table, _ in tables
+        if table.format == CONFIGURATIONS
+        for row in table.frame.to_dict("records")
+    }
+    qids = _qids(tables)
+    judged = any(table.format == AUTORAG and not _ranks(table) for table, _ in tables)
+    used: list[tuple[Table, Source]] = []
+    notes: list[Finding] = []
+    for table, source in tables:
+        if _is_events(table):
+            notes.extend(table.findings or (events_finding(len(table), table.file),))
+        elif table.format != CONFIGURATIONS:
+            table = _in_rows(table, source, qids) if _without_queries(table) else table
+            table = _ranked(table) if judged and table.format == AUTORAG else table
+            used.append((_renamed(table, names) if names else table, source))
+    if not used and tables:
+        template, remedy = _ALONE[bool(notes)]
+        raise FormatError(template, remedy=remedy, file=tables[0][0].file)
+    if notes:
+        used[0] = noted(used[0][0], *notes), used[0][1]
+    return used
+
+
+def _is_events(table: Table) -> bool:
+    names = dict.fromkeys(table.columns) if table.names and table.fields is None else {}
+    return table.format == EVENTS or is_event(names)
+
+
+def _listed(table: Table) -> Table:
+    """Read a table of a tool with lists in its cells, such as a CSV file of spans."""
+    columns = table.columns if table.names and table.fields is None else []
+    lists = {name for name in columns if name in _IN_CELLS or name.startswith(_RETRIEVED)}
+    if not (lists or spans.is_exploded(columns)) or table.format in (AUTORAG, spans.NAME):
+        return table
+    records: list[dict[str, Any]] = [
+        {str(name): spans.literal(cell) if name in lists else cell for name, cell in row.items()}
+        for row in table.frame.to_dict("records")
+    ]
+    read = table_of(records, table.lines.tolist(), table.file, table.format, ReadLimits())
+    return noted(read, *table.findings)
+
+
+def _renamed(table: Table, names: Mapping[str, str]) -> Table:
+    """Return the table with the names of search configurations in place of their ids."""
+    columns = {
+        SYSTEM + identity: SYSTEM + name
+        for identity, name in names.items()
+        if identity and name and list(names.values()).count(name) == 1
+    }
+    if not columns.keys() & set(table.columns):
+        return table
+    return replace(table, cells=table.frame.rename(columns=columns))
+
+
+def _without_queries(table: Table) -> bool:
+    return table.format == AUTORAG_ROWS
+
+
+def _qids(tables: Tables) -> dict[tuple[str, ...], str]:
+    """Return query ids by row → file, of AutoRAG's files with queries, if others have none."""
+    if not any(_without_queries(table) for table, _ in tables):
+        return {}
+    files = {_column(source): table.file for table, source in tables if table.format == AUTORAG}
+    return {ids: file for ids, file in files.items() if ids}
+
+
+def _column(source: Source) -> tuple[str, ...]:
+    try:
+        cells = pq.read_table(pa.BufferReader(source.data), columns=["qid"])["qid"].to_pylist()
+    except (pa.ArrowInvalid, KeyError):
+        return ()
+    return tuple(text_of(cell) or "" for cell in cells)
+
+
+def _ranks(table: Table) -> list[str]:
+    """Return the columns of rankings."""
+    return [name for name in table.columns if name in _ORDERS or name.startswith(SYSTEM)]
+
+
+def _ranked(table: Table) -> Table:
+    """Return AutoRAG's results without the labels, which qa.parquet contains too."""
+    columns = _ranks(table)
+    if not columns or "label" not in table.columns:
+        return table
+    rows = table.frame[columns].notna().any(axis=1).to_numpy()
+    frame = table.frame[rows].drop(columns="label").reset_index(drop=True)
+    findings = tuple(each for each in table.findings if each.code != "all_relevant")
+    return replace(table, cells=frame, lines=table.lines[rows], findings=findings)
+
+
+def _in_rows(table: Table, source: Source, qids: Mapping[tuple[str, ...], str]) -> Table:
+    """Name the queries of AutoRAG's results by the rows of qa.parquet."""
+    rows = pq.ParquetFile(pa.BufferReader(source.data)).metadata.num_rows
+    same = [ids for ids in qids if len(ids) == rows]
+    if len(same) != 1:
+        raise FormatError(
+            "This file of AutoRAG contains no queries. Files with the queries of its {rows} rows: "
+            "{count}.",
+            remedy="Load them together with their qa.parquet, or load a file such as "
+            "best_0.parquet, which contains the queries.",
+            file=table.file,
+            rows=rows,
+            count=len(same),
+        )
+    places = table.frame["query_id"].str.removeprefix(ROW).astype(int)
+    note = Finding(
+        "note",
+        "queries_by_row",
+        "The file contains no queries. Its rows have the query ids of {other}, in the same order.",
+        {"other": qids[same[0]]},
+        file=table.file,
+    )
+    named = table.frame.assign(query_id=[same[0][place - 1] for place in places])
+    return noted(replace(table, cells=named, format=AUTORAG), note)
+
+
 # JSON documents of tools, each recognised by the keys that it uses.
+
+# Documents of tools in which the entries are inside other objects, such as the answer of an index
+# (`hits`), an experiment (`results`) or spans (`resourceSpans`).
+
+_INSIDE = (
+    *("hits", "_source", "results", "data", "queries", "querySetQueries", "query_doc_pairs"),
+    *("resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans"),
+)
+# The lists of a snapshot of Quepid.
+_SNAPSHOT = frozenset(("docs", "queries"))
+
+
+def is_wrapped(outer: object) -> bool:
+    return _is_snapshot(outer) or _wraps(outer)
+
+
+def _is_entry(value: object) -> bool:
+    """Return whether an object is a tool's entry that is not around others."""
+    return known_entry(value) and not any(isinstance(value.get(name), list) for name in _INSIDE)  # type: ignore[attr-defined]
+
+
+def _wraps(value: object, depth: int = 0) -> bool:
+    """Return whether the first entries inside an object are a known tool's."""
+    if isinstance(value, list):
+        return any(_wraps(each, depth) for each in value[:10])
+    if not isinstance(value, dict) or depth > len(_INSIDE):
+        return False
+    if depth and _is_entry(value):
+        return True
+    return any(_wraps(value[name], depth + 1) for name in _INSIDE if name in value)
+
+
+def read_wrapped(text: str, file: str, limits: ReadLimits) -> Table:
+    """Read the entries of a tool, each with its line."""
+    places = RecordPlaces(text)
+    outer = places.outermost()
+    entries = _snapshot(places, outer) if _is_snapshot(outer.value) else _inside(places, outer)
+    rows = [(entry, line) for entry, line in entries if isinstance(entry, dict)]
+    return table_of([row[0] for row in rows], [row[1] for row in rows], file, "JSON", limits)
+
+
+def _inside(places: RecordPlaces, part: RecordPart) -> Iterator[tuple[Any, int]]:
+    if part.name and _is_entry(part.value):
+        yield part.value, part.line
+        return
+    for inner in places.inside(part):
+        if isinstance(part.value, list) and _is_entry(inner.value):
+            yield inner.value, inner.line
+        elif inner.name in _INSIDE or isinstance(part.value, list):
+            yield from _inside(places, inner)
+
+
+def _is_snapshot(outer: object) -> bool:
+    if not isinstance(outer, dict) or not outer.keys() >= _SNAPSHOT:
+        return False
+    docs, queries = outer["docs"], outer["queries"]
+    return (
+        isinstance(docs, dict)
+        and isinstance(queries, list)
+        and bool(queries)
+        and all(isinstance(each, dict) and "query_text" in each for each in queries)
+    )
+
+
+def _snapshot(places: RecordPlaces, outer: RecordPart) -> Iterator[tuple[Any, int]]:
+    """Yield each query of a snapshot with its results and its line."""
+    results = {part.name: part for part in places.inside(places.member(outer, "docs"))}
+    for query in outer.value["queries"]:
+        found = results.get(str(query.get("query_id", query.get("queryId"))))
+        line = found.line if found else outer.line
+        yield {"ratings": {}, **query, "docs": found.value if found else []}, line
+
 
 # Judgment lists of OpenSearch's search relevance workbench.
 #
@@ -311,15 +427,25 @@ def read_opensearch(text: str, file: str, limits: ReadLimits) -> Table:
     """Read one row per rating. Entries without ratings, and ratings without a document or a value,
     are refused with their lines."""
     refusals = Refusals(file)
-    rows = _ratings(RecordPlaces(text), refusals)
+    failures: list[str] = []
+    rows = _ratings(RecordPlaces(text), refusals, failures)
     columns = tuple(_OPENSEARCH.values())
-    return table_of_rows("OpenSearch judgments", columns, rows, refusals, limits, _OPENSEARCH)
+    table = table_of_rows("OpenSearch judgments", columns, rows, refusals, limits, _OPENSEARCH)
+    if not failures:
+        return table
+    template = "Documents that the judge could not rate, which have no label: {count}."
+    return noted(
+        table,
+        counted("warning", "unrated", template, len(failures), file=file, examples=failures),
+    )
 
 
-def _ratings(places: RecordPlaces, refusals: Refusals) -> Iterator[Row]:
+def _ratings(places: RecordPlaces, refusals: Refusals, failures: list[str]) -> Iterator[Row]:
     for entry in _entries(places, places.outermost()):
         value = entry.value if isinstance(entry.value, dict) else {}
         query = text_of(value.get("query"))
+        for failure in value.get("failures") or ():
+            failures.append(f"{query}: {failure.get('docId') if isinstance(failure, dict) else ''}")
         if not isinstance(value.get("ratings"), list) or not value["ratings"]:
             refusals.add("no_documents", [entry.line], [str(query)])
             continue

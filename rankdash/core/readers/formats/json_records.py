@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankdash.core.base.errors import Finding, FormatError, Phrase
-from rankdash.core.readers.formats import nested, retrieved
+from rankdash.core.readers.formats import nested, retrieved, tools
 from rankdash.core.readers.parse.columns import known, names_a_value, recognise, unknown_shape
 from rankdash.core.readers.parse.limits import ReadLimits, Refusals, named_lines
 from rankdash.core.readers.parse.table import (
@@ -179,7 +179,11 @@ def table_of(
 ) -> Table:
     """Convert records to a table of text."""
     refusals = Refusals(file)
-    records = retrieved.joined(retrieved.with_grades(records))
+    tool = tools.converted(records, lines, file)
+    if tool:
+        records, lines, name = tool.records, tool.lines, tool.name
+    else:
+        records = retrieved.joined(retrieved.with_grades(records))
     keys_seen = tuple(dict.fromkeys(chain.from_iterable(records)))
     negatives = nested.side_alone(records[0]) if records else None
     if negatives:
@@ -193,7 +197,7 @@ def table_of(
     if nested.holds_lists(records):
         records, lines = nested.flatten(records, lines, refusals)
         refuse_many_rows(len(records), file, limits)
-        name = f"nested {name}"
+        name = name if tool else f"nested {name}"
     keys: dict[str, None] = {}
     inner: set[str] = set()
     for record in records:
@@ -226,6 +230,9 @@ def table_of(
         frame_of(columns),
         line_numbers,
         refusals,
+        findings=tuple(tool.findings) if tool else (),
+        raters=tool.raters if tool else (),
+        outcomes=tool.outcomes if tool else (),
         keys=keys_seen,
         inner=frozenset(inner & columns.keys()),
     )

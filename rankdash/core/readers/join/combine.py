@@ -101,10 +101,13 @@ def combine(
     labels, findings = join_labels(selected, conflict, worst_label)
     candidates, systems = start, dict[str, Ranking]()
     name, open_choice = "", tuple[str, ...]()
+    outcomes: dict[str, pd.DataFrame] = {}
     if start is None:
         rankings = _rankings(selected)
         chosen, sure = _first_stage(rankings, first_stage, selected)
         systems = {each.name: each.ranking for each in rankings if each is not chosen}
+        measured = {each.name: each.outcomes for each in rankings}
+        outcomes = {name: measured[name] for name in systems if len(measured[name])}
         if chosen is not None:
             candidates, name = chosen.ranking, _file_name(chosen)
             open_choice = () if sure else tuple(each.name for each in rankings)
@@ -132,6 +135,7 @@ def combine(
         tables=lambda: made()[0],
         candidates_name=name,
         open_choice=open_choice,
+        outcomes=outcomes,
     )
 
 
@@ -172,6 +176,20 @@ class _Named(NamedTuple):
     def own(self) -> str:
         """The name of the ranking in its file."""
         return self.scores.name if len(self.part.scores) > 1 else self.name
+
+    @property
+    def outcomes(self) -> pd.DataFrame:
+        """The latencies and failures in its file: query_id, state, reason, latency_ms."""
+        system = self.scores.name if self.scores.role == "system" else ""
+        rows = [each for each in self.part.outcomes if each.system == system]
+        return pd.DataFrame(
+            {
+                "query_id": texts(each.query for each in rows),
+                "state": texts("failed" if each.reason else "done" for each in rows),
+                "reason": texts(each.reason for each in rows),
+                "latency_ms": np.array([each.latency_ms for each in rows], dtype=np.float64),
+            }
+        )
 
 
 def _rankings(parts: Sequence[ParsedFile]) -> list[_Named]:
@@ -488,6 +506,11 @@ def _renamed(part: ParsedFile, key: Key, id_of: dict[str, str]) -> ParsedFile:
     return replace(
         part,
         labels=rename_pairs(part.labels),
+        outcomes=tuple(
+            each if key == "doc_id" else each._replace(query=id_of[each.query])
+            for each in part.outcomes
+            if key == "doc_id" or each.query in id_of
+        ),
         pairs=None if part.pairs is None else rename(part.pairs),
         scores=scores,
         keyed_by_text=part.keyed_by_text - {key},

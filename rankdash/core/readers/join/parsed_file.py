@@ -17,6 +17,7 @@ from rankdash.core.data.arrays import Coded, has_repeats
 from rankdash.core.data.ranking import Ranking, coded, group_rows
 from rankdash.core.readers.parse.limits import Refusals, counted
 from rankdash.core.readers.parse.source import stem_of
+from rankdash.core.readers.parse.table import Outcome
 
 # "first stage": scores in a file with texts or labels; "run": a file that is only a ranking;
 # "system": scores of a reranker in a file of rows.
@@ -127,6 +128,7 @@ class ParsedFile:
     labels:    labelled pairs. draws: their sampling draws, if the file contains them (see
                `parse.annotators.draws_of`).
     pairs:     query_id, doc_id: the rows of a file that lists documents for each query.
+    outcomes:  the latencies and failures of queries.
     keyed_by_text: the keys, "query_id" or "doc_id", that contain texts because the file has no ids.
     columns:   the column names of the file.
     """
@@ -144,6 +146,7 @@ class ParsedFile:
     findings: tuple[Finding, ...] = ()
     columns: tuple[str, ...] = ()
     draws: pd.DataFrame | None = None
+    outcomes: tuple[Outcome, ...] = ()
 
     def mentioned(self, key: Literal["query_id", "doc_id"]) -> Iterator[str]:
         """Yield the ids in its pairs, labels and rankings."""
@@ -179,6 +182,8 @@ class Parsed:
     open_choice: the possible first-stage rankings, if the names are ambiguous.
     rankings:   name → ranking of a precomputed system.
     formats:    file → its format and content.
+    outcomes:   name → the latencies and failures of a system, as from `rated.read_timings`, if its
+                file contains them.
     only_ids:   True if the files contain only labels and rankings, so that queries and documents
                 have no texts.
     tables:     returns the joined tables, which are created on the first call.
@@ -194,6 +199,7 @@ class Parsed:
     tables: Callable[[], ParsedTables]
     candidates_name: str = ""
     open_choice: tuple[str, ...] = ()
+    outcomes: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
     def queries(self) -> pd.DataFrame:

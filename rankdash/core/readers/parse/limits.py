@@ -161,6 +161,10 @@ REASONS = {
         "Entries excluded because they list no documents",
         "List the documents that were judged for the query, or remove the entry.",
     ),
+    "bad_ids": Reason(
+        "Entries excluded because a document id is neither a text nor a number",
+        "Write a list of ids for each query, such as d1, d2.",
+    ),
     "no_text": Reason(
         "Entries excluded because a document is a list, or an object without a text under a known "
         "name",

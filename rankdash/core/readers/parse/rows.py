@@ -228,6 +228,7 @@ def part_of(
         documents=rows.documents(),
         labels=rows.labels(),
         draws=draws,
+        outcomes=table.outcomes,
         pairs=pairs,
         scores=scores,
         keyed_by_text=keyed,

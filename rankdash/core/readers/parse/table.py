@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,17 @@ class Columns(dict[str, Any]):
         return frame_of({name: objects(self.text(name)) for name in self})
 
 
+class Outcome(NamedTuple):
+    """The outcome of a query. query: its id or its text, as in the table. system: the name of the
+    ranking in its file, "" for the first stage. latency_ms: NaN if unknown. reason: of a failure,
+    else ""."""
+
+    query: str
+    system: str
+    latency_ms: float
+    reason: str
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """The rows of one file.
@@ -77,6 +88,7 @@ class Table:
     raters:   columns that contain the labels of one annotator each.
     keys:     the keys of JSON entries.
     inner:    columns in which JSON entries have lists or objects of unknown meaning.
+    outcomes: the latencies and failures of queries, if the file contains them.
     """
 
     file: str
@@ -91,6 +103,7 @@ class Table:
     raters: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     inner: frozenset[str] = frozenset()
+    outcomes: tuple[Outcome, ...] = ()
 
     @property
     def frame(self) -> pd.DataFrame:

@@ -43,11 +43,20 @@ class Precomputed:
         return Scored(np.array([by_doc.get(doc, np.nan) for doc in request.doc_ids], np.float64))
 
 
-def run_from_ranking(name: str, dataset_id: str, ranking: Ranking, file: str) -> Run:
+def run_from_ranking(
+    name: str,
+    dataset_id: str,
+    ranking: Ranking,
+    file: str,
+    outcomes: pd.DataFrame | None = None,
+) -> Run:
     """Return a ranking read from `file` as a `Run` named `name`.
 
+    outcomes: query_id, state, reason and latency_ms of its queries, if known.
+
     Its id is a hash of data set, name and content, so the same file added twice is one run. Every
-    ranked query is done; latency, tokens and truncation are unknown (NaN).
+    ranked query is done, unless `outcomes` says otherwise; tokens and truncation are unknown (NaN),
+    and latency too without `outcomes`.
     """
     pairs = np.diff(ranking.offsets)
     unknown = np.full(len(pairs), np.nan)
@@ -63,6 +72,12 @@ def run_from_ranking(name: str, dataset_id: str, ranking: Ranking, file: str) ->
             "truncated": unknown,
         }
     )
+    if outcomes is not None:
+        times = dict(zip(outcomes["query_id"], outcomes["latency_ms"], strict=True))
+        queries["latency_ms"] = [times.get(query, np.nan) for query in queries["query_id"]]
+        others = outcomes["query_id"].isin(queries["query_id"]) | (outcomes["state"] == "done")
+        failed = outcomes.loc[~others, ["query_id", "state", "reason"]]
+        queries = pd.concat([queries, failed], ignore_index=True)
     return Run(
         id=digest(_content(name, dataset_id, ranking)),
         name=name,
