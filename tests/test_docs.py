@@ -171,7 +171,7 @@ def test_the_files_of_a_format_are_read_as_what_is_said(shown, tmp_path, monkeyp
     for name, text in files.items():
         if name.endswith(".py"):
             exec(compile(text, name, "exec"), {})
-    sources += [Source(file.name, file.read_bytes()) for file in tmp_path.iterdir()]
+    sources += [Source(file.name, file.read_bytes()) for file in sorted(tmp_path.iterdir())]
 
     (said,) = re.findall(r"^Read as: (`.*?`)\.", shown, re.MULTILINE)
     assert "; ".join(f"`{kind}`" for kind in read(sources).formats.values()) == said

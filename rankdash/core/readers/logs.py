@@ -204,9 +204,13 @@ class _Fields(msgspec.Struct):
     query: Any = None
     frequency: Any = None
     count: Any = None
+    action_name: Any = None
 
     def searched(self) -> tuple[str | None, float]:
-        """Return the query and its number of searches; None without a query."""
+        """Return the query and its number of searches; None without a query, and for an event such
+        as a click."""
+        if self.action_name is not None:
+            return None, 1.0
         texts = (each for each in (self.user_query, self.query) if isinstance(each, str))
         query = next(filter(str.strip, texts), None)
         numbers = (self.frequency, self.count)

@@ -74,7 +74,7 @@ def is_exploded(columns: Iterable[str]) -> bool:
 
 def literal(cell: str | None) -> object:
     """Return the value of a cell with JSON, or with a list as Python prints it; the text of any
-    other cell; None if a list or object cannot be parsed."""
+    other cell; [None] if a list or object cannot be parsed."""
     if not cell or cell.lstrip()[:1] not in "[{":
         return cell or None
     for parse in (json.loads, ast.literal_eval):
@@ -82,15 +82,16 @@ def literal(cell: str | None) -> object:
             return parse(cell)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-    return None
+    return [None]
 
 
 @dataclass
 class _Span:
-    """A retriever's or reranker's span. query: None if it has no text. system: its name.
+    """A retriever's or reranker's span. query: the text in its input, or None. system: its name.
     refused: the code of the reason why its documents cannot be read."""
 
     kind: str
+    input: Any
     query: str | None
     system: str
     time: str
@@ -123,6 +124,16 @@ def converted(records: list[Record], lines: list[int], file: str) -> Converted:
             file=file,
             line=lines[0],
             count=seen,
+        )
+    if all(span.error is not None for span in spans.values()):
+        first = next(iter(spans.values()))
+        raise FormatError(
+            "All spans of retrievers and rerankers have an error: {count}. The first: {problem}.",
+            remedy="Run the queries again, and export their spans.",
+            file=file,
+            line=first.line,
+            count=len(spans),
+            problem=(first.error or "").rstrip("."),
         )
     findings = []
     if repeated:
@@ -218,9 +229,11 @@ def _span(record: Record, attributes: Mapping[str, Any], kind: str, line: int) -
     named = attributes.get("reranker.model_name") if reranks else None
     names = ("start_time", "startTimeUnixNano", "start_time_unix_nano")
     time = next((str(record[name]) for name in names if record.get(name) is not None), "")
+    words = (_object(attributes, _QUERY) if reranks else None) or _object(attributes, _INPUT)
     span = _Span(
         kind,
-        _query((attributes.get(_QUERY) if reranks else None) or attributes.get(_INPUT)),
+        words,
+        _query(words),
         text(named) or text(record.get("name")) or kind.lower(),
         time.zfill(30) if time.isdigit() else time,
         line,
@@ -262,6 +275,15 @@ def _moment(value: object) -> float:
         return math.nan
 
 
+def _object(attributes: Mapping[str, Any], name: str) -> Any:
+    """Return an attribute, which may be an object; None without it."""
+    start = f"{name}."
+    fields = {
+        key.removeprefix(start): each for key, each in attributes.items() if key.startswith(start)
+    }
+    return attributes.get(name, fields or None)
+
+
 def _error(record: Record) -> str | None:
     """Return the message of a span with an error; None without an error."""
     status = record.get("status")
@@ -298,7 +320,8 @@ def _listed(attributes: Mapping[str, Any], name: str) -> Listed | str:
     for item in items:
         fields = {key.removeprefix(_DOCUMENT): each for key, each in item.items()}
         content = fields.get("content")
-        if content is not None and not isinstance(content, str):
+        inside = any(key.startswith("content.") for key in fields)
+        if inside or not isinstance(content, str | None):
             return "no_text"
         document = {"doc_id": text(fields.get("id")), "document": content or None}
         document = {key: each for key, each in document.items() if each is not None}
@@ -376,7 +399,8 @@ def _queries(spans: Sequence[_Span], file: str) -> tuple[list[Query], list[Findi
     repeated = 0
     for span in spans:
         if span.query is None:
-            used.append(Query({"query": None}, span.line, refused="no_query"))
+            refused = "no_query" if span.input is None else "bad_query"
+            used.append(Query({"query": span.input}, span.line, refused=refused))
             continue
         systems = by_query.setdefault(span.query, {})
         key = span.kind, span.system

@@ -142,10 +142,10 @@ def _ubi(records: list[Record], lines: list[int], file: str) -> Converted:
             events += 1
             continue
         words = record.get("user_query")
-        query = Query({"query": words.strip() if isinstance(words, str) else None}, line)
+        query = Query({"query": words.strip() if isinstance(words, str) else words}, line)
         ids = ids_of(record.get(_HITS) or [])
-        if not query.shared["query"]:
-            query.refused = "no_query"
+        if not isinstance(words, str) or not words.strip():
+            query.refused = "bad_query" if words else "no_query"
         elif ids is None:
             query.refused = "bad_ids"
         elif ids:
@@ -235,9 +235,10 @@ def _experiment(records: list[Record], lines: list[int], file: str) -> Converted
     repeated = 0
     for record, line in zip(records, lines, strict=True):
         words = next((record[name] for name in (*_TEXTS, "searchText") if name in record), None)
-        query_text = words.strip() if isinstance(words, str) else ""
-        query = lists.setdefault(query_text, Query({"query": query_text or None}, line))
-        query.refused = query.refused or ("" if query_text else "no_query")
+        query_text = words.strip() if isinstance(words, str) else str(words or "")
+        query = lists.setdefault(query_text, Query({"query": query_text}, line))
+        if not isinstance(words, str) or not query_text:
+            query.refused = "bad_query" if query_text else "no_query"
         results = record.get("snapshots") or [record]
         for each in results:
             each = each if isinstance(each, dict) else {}

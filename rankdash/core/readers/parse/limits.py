@@ -149,6 +149,10 @@ REASONS = {
         "Rows excluded because the query is empty",
         "Fill in the query, or remove the row.",
     ),
+    "bad_query": Reason(
+        "Entries excluded because the query is not a text",
+        "Write the query as a text.",
+    ),
     "no_document": Reason(
         "Rows excluded because the document is empty",
         "Fill in the document, or remove the row.",

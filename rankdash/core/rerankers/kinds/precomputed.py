@@ -55,8 +55,8 @@ def run_from_ranking(
     outcomes: query_id, state, reason and latency_ms of its queries, if known.
 
     Its id is a hash of data set, name and content, so the same file added twice is one run. Every
-    ranked query is done, unless `outcomes` says otherwise; tokens and truncation are unknown (NaN),
-    and latency too without `outcomes`.
+    ranked query is done, and a query that failed by `outcomes` is failed. Tokens and truncation are
+    unknown (NaN), and latency too without `outcomes`.
     """
     pairs = np.diff(ranking.offsets)
     unknown = np.full(len(pairs), np.nan)
