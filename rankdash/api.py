@@ -158,9 +158,9 @@ def read_run(path: _Path | _Table, data: Dataset, *, name: str | None = None) ->
     file = Path(path) if isinstance(path, PATH) else Source.of_table(path, name or "ranking")
     stem = stem_of(file.name)
     joined = read_beside(data, {stem: file})
-    ranking = joined.rankings[stem].ranking
-    _warn([*joined.findings, *_matched(stem, ranking, data, {})])
-    return run_from_ranking(name or stem, data.id, ranking, file.name)
+    read = joined.rankings[stem]
+    _warn([*joined.findings, *_matched(stem, read.ranking, data, {})])
+    return run_from_ranking(name or stem, data.id, read.ranking, file.name, read.outcomes)
 
 
 def _sources(paths: Sequence[_Path | _Table]) -> list[Source]:

@@ -16,7 +16,7 @@ from rankdash.core.base.errors import DataError, Finding, refused
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.readers.detect import PREPARERS, UnknownFormError, tables_of
-from rankdash.core.readers.join.combine import combine, identified, rankings_in
+from rankdash.core.readers.join.combine import Ranked, combine, identified, rankings_in
 from rankdash.core.readers.join.conflicts import RULES, Conflict, Match, join_labels, matched
 from rankdash.core.readers.join.interpret import FileChoices, interpret, refuse_lacking
 from rankdash.core.readers.join.parsed_file import Pairs, Parsed, ParsedFile, noticed
@@ -217,11 +217,12 @@ _READ_AS = {
 @dataclass(frozen=True, eq=False)
 class Beside:
     """A ranking from a file. by_text: True if ids were generated from texts, for the ranking or for
-    the data that it is compared with."""
+    the data that it is compared with. outcomes: as in `Parsed`; None if the file contains none."""
 
     ranking: Ranking
     path: Path
     by_text: bool
+    outcomes: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +313,7 @@ def read_beside(
     called: dict[str, str] = {}
     by_text: dict[str, bool] = {}
     parts_by_name: dict[str, list[ParsedFile]] = {}
-    ranked: dict[str, dict[str, Ranking]] = {}
+    ranked: dict[str, dict[str, Ranked]] = {}
     problems: list[DataError] = []
     columned: list[ParsedFile] = []
     for name, source, in_sources in named:
@@ -362,7 +363,7 @@ def read_beside(
             system = f"{name}/{other}" if other else name
             while system in rankings or (other and system in files):
                 system += " (2)"
-            rankings[system] = Beside(ranking, path, by_text[name])
+            rankings[system] = Beside(ranking.ranking, path, by_text[name], ranking.outcomes)
     for part in beside:
         findings += [*part.findings, *part.refusals.findings()]
     first = next(iter(files), "")

@@ -318,7 +318,7 @@ class _Pieces:
         self._noticed += findings
         for part in parts:
             self._noticed += [*part.findings, *part.refusals.findings()]
-        return rankings_in(parts, name)[""]
+        return rankings_in(parts, name)[""].ranking
 
     def findings(self) -> list[Finding]:
         """Return the findings about the whole files. Raises DataError if a ranking and the labels

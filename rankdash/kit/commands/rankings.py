@@ -220,8 +220,8 @@ def scores_of(
     systems: list[System] = []
     for name, ranked in joined.rankings.items():
         lost = {}
-        if name in timings:
-            lost = _run(name, ranked, timings[name], dataset, dataset.qrels).excluded
+        if name in timings or ranked.outcomes is not None:
+            lost = _run(name, ranked, timings.get(name), dataset, dataset.qrels).excluded
         _match(name, ranked, labels, lost)
         system_id = f"file {len(systems) + 1}" if systems else FIRST_STAGE
         systems.append(System(system_id, name, ranking=ranked.ranking, lost=lost))
@@ -378,7 +378,8 @@ def _run(
     """Return the run of a ranking. labelled: has the column query_id, of the labelled queries."""
     from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 
-    run = run_from_ranking(name, dataset.id, ranked.ranking, name_of(ranked.path))
+    file = name_of(ranked.path)
+    run = run_from_ranking(name, dataset.id, ranked.ranking, file, ranked.outcomes)
     return run if timings is None else timed(run, timings, set(labelled["query_id"]))
 
 

@@ -1,13 +1,13 @@
 """Exports of AutoRAG, OpenSearch, UBI, Quepid and OpenInference: the values that are read, and the
 errors of broken ones by file, line and remedy."""
 
-import io
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.core.base.errors import DataError
 from rankdash.core.readers import Source
 from rankdash.core.readers.loading import load
 from rankdash.core.readers.logs import Log
@@ -481,8 +481,22 @@ def test_a_file_of_spans_is_read_in_its_archive():
     assert loaded.report.labels == 3
 
 
-def test_a_large_parquet_file_of_rows_is_not_an_export():
-    rows = pd.DataFrame({"query": ["a", "b"], "document": ["x", "y"], "label": [1, 0]})
-    written = io.BytesIO()
-    rows.to_parquet(written)
-    assert load([Source("rows.parquet", written.getvalue())]).report.labels == 2
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"context": "x", "attributes": {"color": "red"}},
+        {"action_name": "click", "query_id": "q1"},
+        {"id": 1, "name": "x", "index": 0},
+        {"searchText": "x", "timestamp": "2026"},
+        {"user_query": "x"},
+    ],
+)
+def test_rows_with_a_column_of_a_tool_are_rows(more):
+    rows = [{"query": "a b", "document": f"x {at}", "label": at, **more} for at in (0, 1)]
+    assert load([Source("rows.jsonl", lines(rows))]).report.labels == 2
+
+
+def test_other_lists_beside_retrieval_gt_are_not_ignored():
+    rows = [{"query": "a", "retrieval_gt": [["d1"]], "retrieved": ["d1"]}]
+    with pytest.raises(DataError):
+        load([Source("rows.jsonl", lines(rows))])

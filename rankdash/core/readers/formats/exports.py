@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rankdash.core.base.errors import Finding, FormatError
 from rankdash.core.readers.formats import spans
@@ -266,6 +265,8 @@ def _qids(tables: Tables) -> dict[tuple[str, ...], str]:
 
 
 def _column(source: Source) -> tuple[str, ...]:
+    import pyarrow.parquet as pq
+
     try:
         cells = pq.read_table(pa.BufferReader(source.data), columns=["qid"])["qid"].to_pylist()
     except (pa.ArrowInvalid, KeyError):
@@ -291,6 +292,8 @@ def _ranked(table: Table) -> Table:
 
 def _in_rows(table: Table, source: Source, qids: Mapping[tuple[str, ...], str]) -> Table:
     """Name the queries of AutoRAG's results by the rows of qa.parquet."""
+    import pyarrow.parquet as pq
+
     rows = pq.ParquetFile(pa.BufferReader(source.data)).metadata.num_rows
     same = [ids for ids in qids if len(ids) == rows]
     if len(same) != 1:

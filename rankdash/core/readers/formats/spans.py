@@ -61,7 +61,9 @@ def matches(record: Record) -> bool:
     if isinstance(attributes, list):
         return bool({"spanId", "span_id"} & record.keys())
     if isinstance(attributes, dict):
-        return bool({"context", "span_id", "spanId", "parent_id"} & record.keys())
+        context = record.get("context")
+        named = isinstance(context, dict) and {"span_id", "trace_id"} & context.keys()
+        return bool(named) or "span_kind" in record or KIND in _flat(attributes)
     columns = (f"{_COLUMN}{name}" for name in (KIND, *LISTS))
     return any(name in record for name in columns) or is_exploded(record)
 

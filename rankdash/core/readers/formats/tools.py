@@ -20,6 +20,8 @@ from rankdash.core.readers.formats.entries import (
     latest,
     text,
 )
+from rankdash.core.readers.formats.retrieved import is_role
+from rankdash.core.readers.parse.columns import plain, recognise
 from rankdash.core.readers.parse.limits import counted
 
 # AutoRAG: qa.parquet and the result files of its nodes.
@@ -37,6 +39,10 @@ ROW = "row "
 
 
 def _is_autorag(record: Record) -> bool:
+    names = (_CONTENTS, _RETRIEVED, _SCORES)
+    others = [key for key in record if not key.startswith((*names, _RELEVANT))]
+    if any(is_role(plain(key)) for key in others):
+        return False
     return _RELEVANT in record or any(
         key.startswith(_RETRIEVED) and _SCORES + key.removeprefix(_RETRIEVED) in record
         for key in record
@@ -131,7 +137,9 @@ def _is_ubi(record: Record) -> bool:
 
 def is_event(columns: Mapping[str, object]) -> bool:
     """Return whether an entry, or the columns of a table, are events of users."""
-    return "action_name" in columns and bool({"query_id", "user_query"} & set(columns))
+    if "action_name" not in columns or not {"query_id", "user_query"} & set(columns):
+        return False
+    return "label" not in recognise(list(columns))
 
 
 def _ubi(records: list[Record], lines: list[int], file: str) -> Converted:
@@ -287,7 +295,9 @@ def _experiment(records: list[Record], lines: list[int], file: str) -> Converted
 
 
 def _is_configuration(record: Record) -> bool:
-    return {"id", "name", "index"} <= record.keys() and bool({"query", "queryBody"} & record.keys())
+    needed, others = {"id", "name", "index"}, {"timestamp", "description", "searchPipeline"}
+    query = {"query", "queryBody"} & record.keys()
+    return bool(query) and needed <= record.keys() <= needed | others | query
 
 
 def _configurations(records: list[Record], lines: list[int], _file: str) -> Converted:

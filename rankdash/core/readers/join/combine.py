@@ -150,7 +150,14 @@ def _tables(
     return ParsedTables(queries, documents, qrels, pairs), findings
 
 
-def rankings_in(parts: Sequence[ParsedFile], file: str) -> dict[str, Ranking]:
+class Ranked(NamedTuple):
+    """A ranking of a file. outcomes: as in `Parsed`; None if the file contains none."""
+
+    ranking: Ranking
+    outcomes: pd.DataFrame | None
+
+
+def rankings_in(parts: Sequence[ParsedFile], file: str) -> dict[str, Ranked]:
     """Return name → ranking of a file or an archive: its main ranking under "", others under their
     names; empty if it contains none."""
     exact = [part for part in parts if part.file == file]
@@ -159,8 +166,10 @@ def rankings_in(parts: Sequence[ParsedFile], file: str) -> dict[str, Ranking]:
     if not rankings:
         return {}
     chosen = rankings[0] if exact else _first_stage(rankings, None, selected)[0] or rankings[0]
-    return {"": chosen.ranking} | {
-        each.own: each.ranking for each in rankings if each is not chosen
+    others = {each.own: each for each in rankings if each is not chosen}
+    return {
+        name: Ranked(each.ranking, each.outcomes if each.part.outcomes else None)
+        for name, each in {"": chosen, **others}.items()
     }
 
 
