@@ -1,4 +1,4 @@
-"""Exports of tools, dropped on the page Data: the stored rankings are those of the docs."""
+"""Exports of tools, dropped on the page Data: the stored rankings equal the documented ones."""
 
 import pytest
 
