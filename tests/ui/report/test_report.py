@@ -112,6 +112,10 @@ def test_what_the_page_cannot_offer(sets, approved, monkeypatch, lang):
     assert lang == "zh" or {each.help for each in closed} == {
         "TREC files cannot contain IDs with spaces.",
         "The data set has no texts of queries and documents.",
+        "The ID of query 'a b' is empty or contains blanks, which TREC files do not allow. Use an "
+        "ID without spaces.",
+        "The query 'a b' has no text, which the format needs. Add the texts to the data set, or "
+        "choose another format.",
     }
 
 
