@@ -507,7 +507,7 @@ def export(
     for an id, a label or a text that the format cannot carry, a missing folder, and a folder that
     is not empty.
     """
-    from rankdash.features.report.formats import format_of
+    from rankdash.features.report.report_formats import format_of
 
     expect(path=(path, PATH), format=(format, str))
     target, form = existing_place(path), format_of(format)

@@ -1,7 +1,7 @@
 """`export`: files in the formats of other tools."""
 
 import rankdash as rd
-from rankdash.features.report.formats import FORMATS
+from rankdash.features.report.report_formats import FORMATS
 from tests.reporting.exports.test_exports import study_of
 
 

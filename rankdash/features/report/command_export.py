@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rankdash.core.base.errors import DataError
 from rankdash.core.metrics import Conventions
-from rankdash.features.report.formats import FORMATS
+from rankdash.features.report.report_formats import FORMATS
 from rankdash.kit.commands.arguments import (
     DONE,
     NAMES,

@@ -18,8 +18,8 @@ from rankdash.core.study.labelling import only_estimates
 from rankdash.core.study.study import Study
 from rankdash.core.workspace.notes import Notes
 from rankdash.features.report import charts_images, report, report_exports, report_zip
-from rankdash.features.report.formats import FORMATS, Format
 from rankdash.features.report.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
+from rankdash.features.report.report_formats import FORMATS, Format, refusal
 from rankdash.kit.html import html_page, tables
 from rankdash.kit.html.tables import english, file_name
 from rankdash.kit.widgets import dialogs, pickers, uploader
@@ -335,11 +335,8 @@ def draw_exports(study: Study, front: Front | None) -> None:
 
 def _for_tool(named: Study, form: Format) -> _File:
     """Return the download of a format; a folder as a zip. named: the study with English names."""
-    hindered = ""
-    try:
-        form.check(named)
-    except DataError as error:
-        hindered = error_text(error)
+    error = refusal(named, form.name)
+    hindered = "" if error is None else error_text(error)
     name = f"{form.name}.zip" if form.folder else form.file
     return _File(
         form.title, name, form.kind, partial(_tool_file, named, form),

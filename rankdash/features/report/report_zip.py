@@ -30,8 +30,8 @@ from rankdash.features.cost.report import money_files
 from rankdash.features.overview import report_systems
 from rankdash.features.overview.charts import segments
 from rankdash.features.report import charts_images, report_exports
-from rankdash.features.report.formats import numbered, shown_ranking, slug
 from rankdash.features.report.report_exports import triplet_lines
+from rankdash.features.report.report_formats import numbered, shown_ranking, slug
 from rankdash.kit.drawing.changes import changes
 from rankdash.kit.drawing.draw import Drawing
 from rankdash.kit.drawing.style import INKS

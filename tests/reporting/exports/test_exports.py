@@ -201,7 +201,7 @@ def test_csv_is_written_only_where_its_cells_are_defused():
     assert found == {
         "core/base/text.py",
         "features/cost/report.py",
-        "features/report/formats.py",
+        "features/report/report_formats.py",
         "kit/commands/output.py",
     }
     for each in found:

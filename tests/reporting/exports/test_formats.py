@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import rankdash as rd
 from rankdash.core.data.ranking import Ranking
-from rankdash.features.report.formats import FORMATS
+from rankdash.features.report.report_formats import FORMATS
 from tests.documented import DOCS, first_names, section
 from tests.reporting.exports.test_exports import study_of
 

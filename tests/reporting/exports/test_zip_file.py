@@ -25,7 +25,7 @@ from rankdash.core.study.systems import FIRST_STAGE, Money, System, first_stage_
 from rankdash.core.value.prices import shipped
 from rankdash.core.workspace import Workspace
 from rankdash.features.report import charts_images
-from rankdash.features.report.formats import slug
+from rankdash.features.report.report_formats import slug
 from rankdash.features.report.report_zip import MANIFEST, bundle, drawings
 from rankdash.kit.html.tables import ZipPart, english, file_name
 from tests.approved import table

@@ -12,18 +12,22 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 
 from rankdash.core.base.errors import DataError, SpecError
 from rankdash.core.base.files import write
 from rankdash.core.base.text import defused
+from rankdash.core.data.arrays import arrow_integers
 from rankdash.core.data.dataset import Dataset
-from rankdash.core.data.ranking import Ranking, documents_of
+from rankdash.core.data.ranking import Ranking, documents_of, text_array
+from rankdash.core.study.cache import part
 from rankdash.core.study.labelling import only_estimates
 from rankdash.core.study.leaderboard import ranked_names
 from rankdash.core.study.study import Study
@@ -38,7 +42,8 @@ from rankdash.kit.html.tables import (
 )
 
 _SLUG = 40
-_BREAKS = re.compile(r"[\r\n]")
+# The start of a cell that `defused` may change.
+_FORMULA = r"^'*[=+@\-\t\r\n＝＋－＠]"
 
 
 @dataclass(frozen=True)
@@ -175,48 +180,70 @@ def _refuse_fractions(study: Study) -> None:
         )
 
 
-def _refuse_breaks(ids: Iterable[str]) -> None:
-    for name in ids:
-        if _BREAKS.search(name):
-            raise DataError(
-                "The ID {name!r} contains a line break, which the format does not allow.",
-                remedy="Use an ID without line breaks.",
-                name=name,
-            )
+def _matching(ids: Any, pattern: str) -> list[str]:
+    """Return the ids, as pandas or Arrow text, that match a regular expression."""
+    texts = text_array(ids) if isinstance(ids, pd.Series) else ids
+    matches: list[str] = texts.filter(pc.match_substring_regex(texts, pattern)).to_pylist()
+    return matches
 
 
-def _refuse_textless(data: Dataset, queries: Iterable[str], documents: Iterable[str] = ()) -> None:
-    """Raise DataError if one of the queries or documents has no text."""
+def _refuse_breaks(ids: pd.Series[str]) -> None:
+    for name in _matching(ids, r"[\r\n]")[:1]:
+        raise DataError(
+            "The ID {name!r} contains a line break, which the format does not allow.",
+            remedy="Use an ID without line breaks.",
+            name=name,
+        )
+
+
+def _refuse_textless(data: Dataset, queries: Any, documents: Sequence[Any] = ()) -> None:
+    """Raise DataError if one of the queries or documents, as Arrow text, has no text."""
     remedy = "Add the texts to the data set, or choose another format."
     texts = data.query_text()
-    known = set(texts.index[texts.str.strip() != ""])
-    for name in queries:
-        if name not in known:
-            template = "The query {name!r} has no text, which the format needs."
-            raise DataError(template, remedy=remedy, name=name)
-    for name in documents:
-        if name in data.textless or name not in data.document_places:
-            template = "The document {name!r} has no text, which the format needs."
-            raise DataError(template, remedy=remedy, name=name)
+    for name in _outside(queries, texts.index[texts.str.strip() != ""].to_series())[:1]:
+        template = "The query {name!r} has no text, which the format needs."
+        raise DataError(template, remedy=remedy, name=name)
+    if not documents:
+        return
+    known = data.documents["doc_id"]
+    if data.textless:
+        known = known[~known.isin(data.textless)]
+    for name in (name for each in documents for name in _outside(each, known)[:1]):
+        template = "The document {name!r} has no text, which the format needs."
+        raise DataError(template, remedy=remedy, name=name)
 
 
-def _ranked_ids(study: Study) -> tuple[list[str], list[str]]:
-    """Return the ranked queries and documents of all systems, each once."""
-    rankings = [study.ranking(system) for system in study.chosen]
-    queries = dict.fromkeys(query for each in rankings for query in each.query_ids)
-    used = (each.doc_ids[code] for each in rankings for code in pd.unique(each.docs))
-    return list(queries), list(dict.fromkeys(used))
+def _outside(ids: Any, known: pd.Series[str]) -> list[str]:
+    """Return the ids, as Arrow text, that are not in `known`."""
+    found = pc.is_in(ids, text_array(known).cast(ids.type))
+    outside: list[str] = ids.filter(pc.invert(found)).to_pylist()
+    return outside
+
+
+def _ranked(study: Study) -> list[Any]:
+    """Return the ranked documents of each system as Arrow text, each once."""
+    rankings = (study.ranking(system) for system in study.chosen)
+    return [each.documents.take(arrow_integers(np.unique(each.docs))) for each in rankings]
+
+
+def _labelled(study: Study) -> Any:
+    """Return the labelled queries as Arrow text."""
+    return study.dataset.labels["query_id"].texts
 
 
 # TREC.
 
 
 def _check_trec(study: Study) -> None:
-    for kind, column, ids in zip(
-        ("query", "document"), ("query_id", "doc_id"), _ranked_ids(study), strict=True
-    ):
-        refuse_blanks(ids, kind)
-        refuse_blanks(study.dataset.qrels[column].unique(), kind)
+    labels = study.dataset.labels
+    documents = [labels["doc_id"].texts, *_ranked(study)]
+    queries = [
+        _labelled(study),
+        *(text_array(study.ranking(each).query_ids) for each in study.chosen),
+    ]
+    for kind, ids in (("query", queries), ("document", documents)):
+        for each in ids:
+            refuse_blanks(_matching(each, r"^$|[ \t\n\r\v\f]"), kind)
 
 
 def _trec(study: Study) -> dict[str, bytes]:
@@ -292,7 +319,10 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[object]], delimiter: str
 
 
 def _check_rank_llm(study: Study) -> None:
-    _refuse_textless(_with_documents(study), *_ranked_ids(study))
+    data = _with_documents(study)
+    for system in study.chosen:
+        _refuse_textless(data, text_array(study.ranking(system).query_ids))
+    _refuse_textless(data, _labelled(study)[:0], _ranked(study))
 
 
 def _rank_llm(study: Study) -> dict[str, bytes]:
@@ -351,7 +381,7 @@ _TEMPLATE = "search"
 
 def _check_rank_eval(study: Study) -> None:
     _refuse_fractions(study)
-    _refuse_textless(study.dataset, study.dataset.qrels["query_id"].unique())
+    _refuse_textless(study.dataset, _labelled(study))
 
 
 def _rank_eval(study: Study) -> dict[str, bytes]:
@@ -380,12 +410,12 @@ def _rank_eval(study: Study) -> dict[str, bytes]:
 
 
 def _check_quepid(study: Study) -> None:
-    qrels = study.dataset.qrels
-    texts = study.dataset.query_text().reindex(qrels["query_id"].unique())
-    _refuse_textless(study.dataset, texts.index)
-    for each in (texts, qrels["doc_id"].unique()):
-        _refuse_breaks(each)
-        _refuse_formulas(each)
+    _refuse_textless(study.dataset, _labelled(study))
+    texts = study.dataset.query_text().reindex(_labelled(study).to_pylist())
+    documents = study.dataset.qrels["doc_id"]
+    _refuse_breaks(documents)
+    for each in (texts, documents):
+        _refuse_formulas(_matching(each, _FORMULA))
     repeated = texts[texts.duplicated(keep=False)]
     if len(repeated):
         raise DataError(
@@ -540,3 +570,13 @@ _FORMATS = (
     ),
 )
 FORMATS: Mapping[str, Format] = {each.name: each for each in _FORMATS}
+
+
+@part("labels", "chosen")
+def refusal(study: Study, name: str) -> DataError | None:
+    """Return the error if the format cannot carry the study, or None."""
+    try:
+        FORMATS[name].check(study)
+    except DataError as error:
+        return error
+    return None
