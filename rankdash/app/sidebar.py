@@ -148,6 +148,10 @@ def _draw_comparison(dataset_id: str) -> None:
             )
         )
     if metric is not None and registry[metric].has_cutoff:
+        complete = labels_plan.complete_cutoff(dataset_id)
+        if complete is not None and not address.by_hand("k"):
+            # Documents below this rank have no label.
+            address.set_default("k", str(complete))
         cutoffs = sorted({*CUTOFFS, cutoff_of(address.one("k")) or 10})
         pickers.pick_one(
             "k",

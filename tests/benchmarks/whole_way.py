@@ -13,6 +13,10 @@ pages call.
 
 Goals: a wrong sign in at most 2 % of the runs, a median of at most 150 labels, and at most 30
 minutes. The truth is the difference by all labels of the same 50 queries.
+
+Bounds for other methods, with all labels known (`bounds`): the labels of the same plan with perfect
+predictions; a fixed sample of documents, and of whole queries, each with a power of 50 %; and the
+share of the samples in which a t-test with all labels is significant at 5 %.
 """
 
 import argparse
@@ -31,8 +35,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from playwright.sync_api import sync_playwright
+from scipy import stats
 
 from rankdash import api
+from rankdash.core.data.arrays import Flags, Floats
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking, Run
 from rankdash.core.readers import sources_from_path
@@ -68,8 +74,8 @@ QUERIES, DEPTH, SEEDS = 50, 50, 25
 SECONDS, MINUTES, LABELS = 6, 30, 150
 # On two busy processors.
 RUN_SECONDS = 3_600
-# The default of the page Label, and a smaller cutoff.
-METRICS = ("dcg@10", "dcg@5")
+# The default of the page Label, and a larger cutoff.
+METRICS = ("dcg@5", "dcg@10")
 BM25, VECTORS = "bm25", "bi-encoder"
 NAMES = {BM25: "BM25", VECTORS: "Vectors"}
 ENGLISH = (VECTORS, "cross-encoder", "packaged/ms-marco-MiniLM-L12-v2", 20)
@@ -83,6 +89,8 @@ WAYS = {
     "cmrc_zh": CHINESE,
 }
 FOLDERS = {**SETS, "helpcentre_zh": SAMPLE.with_name("helpcentre_zh")}
+# Standard errors of a two-sided interval of 95 %.
+TWO_SIDED = 1.96
 ASSUMPTIONS = {"searches_per_day": 5_000.0, "value_per_search": 0.02}
 
 
@@ -171,7 +179,7 @@ class Way:
     """One run of the robot.
 
     verdict, truth: -1, 0 or 1, for the reranked list against BM25. labels: until the verdict, or
-    all. machine: seconds without the labels.
+    all. machine: seconds without the labels. bounds: from `bounds`.
     """
 
     verdict: int
@@ -179,6 +187,7 @@ class Way:
     labels: int
     pairs: int
     machine: float
+    bounds: dict[str, float]
 
     @property
     def wrong(self) -> bool:
@@ -247,8 +256,35 @@ def way(
         if report is not None and not ways:
             _report(plan, answers, last + 1, data, replace(reranked, ranking=ranking), report)
         seconds = time.monotonic() - started
-        ways[spec] = Way(int(verdicts[last]), truth, last + 1, len(verdicts), seconds)
+        ways[spec] = Way(int(verdicts[last]), truth, last + 1, len(verdicts), seconds,
+                         bounds(plan, gains))  # fmt: skip
     return ways
+
+
+def bounds(plan: LabelPlan, gains: Floats) -> dict[str, float]:
+    """Return the labels that other methods need with these gains of all pairs, and the p value of a
+    paired t-test with all labels."""
+    weights, queries = plan.weights[0], len(plan.pool.query_ids)
+    truth, draws = abs(float((weights * gains).sum())), np.arange(1, len(plan.drawing) + 1)
+    perfect, _ = follow_draws(plan, 0, gains, Guess.from_gains(gains), len(draws))
+    path, _ = follow_draws(plan, 0, gains, Guess.from_ranks(plan.pool), len(draws))
+    error = np.sqrt(path.spread[-1] * path.noise) / path.weight
+    changes = np.bincount(plan.pool.query, weights * gains, queries) * queries
+    some = np.arange(1, queries + 1)
+    # Without replacement, from these queries.
+    query_error = changes.std(ddof=1) * np.sqrt((1 / some - 1 / queries).clip(0))
+    whole = some * len(draws) / queries
+    return {
+        "perfect": _first(draws, (perfect.low > 0) | (perfect.high < 0)),
+        "documents": _first(draws, error * TWO_SIDED < truth),
+        "queries": _first(whole, query_error * TWO_SIDED < truth),
+        "p": float(stats.ttest_1samp(changes, 0).pvalue),
+    }
+
+
+def _first(labels: Floats, enough: Flags) -> float:
+    """Return the first number of labels that is enough, or all."""
+    return float(labels[np.argmax(enough) if enough.any() else -1])
 
 
 def _report(plan: LabelPlan, answers, labels: int, data: Dataset, run: Run, target: Path) -> None:
@@ -280,6 +316,14 @@ def row(name: str, ways: list[Way]) -> None:
         f"9 of 10 by {np.quantile(labels, 0.9):.0f}; {(labels <= LABELS).sum()} with at most "
         f"{LABELS}; minutes {np.median([each.minutes for each in ways]):.0f} (median), "
         f"{within.sum()} conclusive in {MINUTES}; machine {max(e.machine for e in ways):.0f} s",
+        flush=True,
+    )
+    bound = pd.DataFrame([each.bounds for each in ways])
+    perfect, documents, queries = bound[["perfect", "documents", "queries"]].median()
+    print(
+        f"  bounds: {perfect:.0f} labels with perfect predictions, {documents:.0f} by a fixed "
+        f"sample of documents, {queries:.0f} by whole queries; t-test with all labels significant "
+        f"in {(bound['p'] < 0.05).sum()} of {len(ways)}",
         flush=True,
     )
 

@@ -62,7 +62,7 @@ def graded(folder: Path) -> None:
 def plan(run, folder: Path, *options: object, name: str = "plan", top: float = 3) -> dict:
     made = run(
         "label", "plan", "--run", folder / "old.trec", folder / "new.trec", "--top", top,
-        "--out", folder / f"{name}.jsonl", "--json", *options,
+        "--metric", "dcg@10", "--out", folder / f"{name}.jsonl", "--json", *options,
     )  # fmt: skip
     assert made.code == 0, made.err
     return made.json

@@ -36,6 +36,43 @@ _PAUSE_S = 300.0
 
 
 @dataclass(frozen=True)
+class Effort:
+    """The number of labels that plans needed until their result was conclusive, in simulations.
+
+    From 1,000 plans on each of three labelled data sets (tests/benchmarks/labelling.py): half_low
+    and half_high are the lowest and highest median, most_low and most_high the lowest and highest
+    90th percentile.
+    """
+
+    half_low: int
+    half_high: int
+    most_low: int
+    most_high: int
+
+
+DEFAULT_CUTOFF = 5
+"""The cutoff of a plan if the user set none: it needs fewer labels than 10."""
+
+# Cutoff → effort with documents by weight, and at random; and by weight with a judge's grades as
+# predictions, of either simulated judge.
+_EFFORTS = {
+    5: (Effort(114, 302, 162, 369), Effort(168, 376, 252, 589), Effort(107, 178, 139, 220)),
+    10: (Effort(177, 423, 256, 684), Effort(299, 898, 458, 1327), Effort(176, 209, 250, 264)),
+}
+SIMULATED_CUTOFFS = tuple(_EFFORTS)
+
+
+def usual_effort(cutoff: int, mode: Mode, *, judge: bool = False) -> Effort | None:
+    """Return the simulated effort at the simulated cutoff next to `cutoff`; None for a mode that
+    was not simulated."""
+    nearest = min(_EFFORTS, key=lambda each: abs(each - cutoff))
+    weight, random, with_judge = _EFFORTS[nearest]
+    if mode == "weight":
+        return with_judge if judge else weight
+    return random if mode == "random" and not judge else None
+
+
+@dataclass(frozen=True)
 class Rater:
     """The answers of one rater: the count of each grade and of "cannot tell", and the median
     seconds per answer, excluding pauses (NaN if no two answers have a time)."""

@@ -35,7 +35,13 @@ from rankdash.core.sampling.label_plan import (
     next_pairs,
     pool_of,
 )
-from rankdash.core.sampling.status import LabelStatus, status
+from rankdash.core.sampling.status import (
+    DEFAULT_CUTOFF,
+    SIMULATED_CUTOFFS,
+    LabelStatus,
+    status,
+    usual_effort,
+)
 from rankdash.core.study.labelling import as_in, sampled_to_label
 from rankdash.core.words.labelling import effort_sentence, estimate_sentences
 from rankdash.features.label.trail import read_plan, write_answers, write_plan
@@ -91,7 +97,7 @@ def _add_plan(parser: Parser) -> None:
         "--metric",
         "SPEC",
         f"additive metric with a cutoff: {', '.join(ADDITIVE)} (default: %(default)s)",
-        default="dcg@10",
+        default=f"dcg@{DEFAULT_CUTOFF}",
     )
     parser.number("--top", "highest label of the scale, such as 3 for grades 0 to 3")
     parser.number(
@@ -251,7 +257,7 @@ def make(arguments: argparse.Namespace) -> int:
     sys.stdout.write(
         f"{len(plan.order):,} of the {len(pool):,} pairs in the top {metric.k} of "
         f"{len(pool.systems)} rankings can change the result and have no label. "
-        f"Written: {place_name(target)}\n"
+        f"Written: {place_name(target)}\n{_usual(plan)}"
     )
     if pool.excluded:
         sys.stderr.write(
@@ -259,6 +265,21 @@ def make(arguments: argparse.Namespace) -> int:
             f"{one_line(', '.join(pool.excluded[:3]))}) excluded: they are not in every ranking\n"
         )
     return DONE
+
+
+def _usual(plan: LabelPlan) -> str:
+    """Return how many labels are usually needed, with the cutoff of the plan and the simulated
+    ones; "" if that was not simulated."""
+    lines, best = [], plan.pool.ranks[:, plan.order].min(axis=0)
+    for cutoff in dict.fromkeys((plan.metric.k, *SIMULATED_CUTOFFS)):
+        effort = usual_effort(cutoff, plan.mode)
+        # With a larger cutoff, there are more pairs.
+        if effort is not None and effort.most_high < (best <= cutoff).sum():
+            lines.append(
+                f"cutoff {cutoff}: usually {effort.half_low:,} to {effort.half_high:,} labels, "
+                f"{effort.most_high:,} in nine of ten cases"
+            )
+    return f"Until the result is conclusive, in simulations: {'; '.join(lines)}.\n" if lines else ""
 
 
 def draw_actions(arguments: argparse.Namespace) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from contextlib import suppress
+from dataclasses import asdict, replace
 from itertools import pairwise
 
 import streamlit as st
@@ -26,6 +26,7 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.label_plan import ADDITIVE, MODES, VALUE_SHARE, LabelPlan
+from rankdash.core.sampling.status import DEFAULT_CUTOFF, SIMULATED_CUTOFFS, usual_effort
 from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study.judged import verdicts
 from rankdash.core.study.leaderboard import best_challenger, standings
@@ -47,26 +48,6 @@ _DOUBLE = (0.0, 0.1, 0.2, 0.5, 1.0)
 _DEEPEST = 100
 # Seconds per label, a usual time.
 _SECONDS = 10
-
-
-@dataclass(frozen=True)
-class _Effort:
-    """Number of labels that a plan needs until its result is conclusive, in simulations.
-
-    From 1,000 plans on each of three labelled data sets (tests/benchmarks/labelling.py): half_low
-    and half_high are the lowest and highest median, most_low and most_high the lowest and highest
-    90th percentile.
-    """
-
-    half_low: int
-    half_high: int
-    most_low: int
-    most_high: int
-
-
-_WEIGHT, _RANDOM = _Effort(177, 423, 256, 684), _Effort(299, 898, 458, 1327)
-# With either simulated judge's grades as predictions.
-_WITH_JUDGE = _Effort(176, 209, 250, 264)
 
 
 def draw(dataset_id: str, before: Labelling | None) -> None:
@@ -155,7 +136,7 @@ def _settings(
         ADDITIVE,
         index=ADDITIVE.index(measure.metric.name),
         format_func=lambda name: parse_measure(f"{name}@10").metric.title,
-        key="labelling.metric",
+        key=f"labelling.metric.{measure.metric.name}",
         help=_(
             "An additive metric (a sum over documents) can be estimated from a sample of labels. "
             "NDCG, MAP and recall need all labels of a query."
@@ -166,8 +147,12 @@ def _settings(
         1,
         _DEEPEST,
         min(measure.k or _DEEPEST, _DEEPEST),
-        key="labelling.depth",
-        help=_("Documents in the first k of any ranking are labelled."),
+        key=f"labelling.depth.{measure.k}",
+        help=_(
+            "Documents in the first k of any ranking are labelled. The default is the cutoff that "
+            "you chose in the sidebar, else {k}.",
+            k=DEFAULT_CUTOFF,
+        ),
     )
     mode = left.selectbox(
         _("Documents to label"),
@@ -259,7 +244,16 @@ def _usual(dataset_id: str) -> LabelSettings:
     others = tuple(each for each in systems if each != baseline)
     data = stored.dataset(dataset_id)
     study = Study(data, systems, baseline, others, dataset_id=dataset_id, cache=cache)
-    return LabelSettings((baseline, _leader(study)), "dcg@10", float(top), 1.0, seed=0)
+    return LabelSettings((baseline, _leader(study)), _usual_metric(), float(top), 1.0, seed=0)
+
+
+def _usual_metric() -> str:
+    """Return the metric and the cutoff that the user chose in the sidebar, if the metric is
+    additive; by default DCG, and the default cutoff of plans."""
+    metric = address.one("metric") if address.by_hand("metric") else None
+    cutoff = view.cutoff_of(address.one("k")) if address.by_hand("k") else None
+    name = metric if metric in ADDITIVE else ADDITIVE[0]
+    return f"{name}@{min(cutoff or DEFAULT_CUTOFF, _DEEPEST)}"
 
 
 def _leader(study: Study) -> str:
@@ -328,16 +322,17 @@ def _offer(dataset_id: str, settings: LabelSettings) -> bool:
         st.caption(paragraph(_facts(dataset_id, plan)))
         view.link("overview", _("See the verdict"), ":material/gavel:")
         return False
-    _draw_effort(len(plan.order), settings)
+    _draw_efforts(dataset_id, len(plan.order), settings)
     st.caption(paragraph(_facts(dataset_id, plan)))
     return True
 
 
 def _draw_verdict(study: Study) -> None:
     """Draw the verdicts of Overview on all compared systems, the best first, one line for each."""
-    # Overview starts with cutoff 10.
+    # Overview starts with the cutoff of a complete plan, else with 10.
     if address.one("k") is None:
-        study = replace(study, cutoff=10)
+        cutoff = labels_plan.complete_cutoff(study.stored_id)
+        study = replace(study, cutoff=cutoff or 10)
     if not study.challengers:
         others = [each for each in study.systems if each != study.baseline]
         study = replace(study, challengers=tuple(others[-view.MOST_COMPARED :]))
@@ -364,67 +359,66 @@ def _draw_verdict(study: Study) -> None:
     st.html(interval.rows_html(lines))
 
 
-def _draw_effort(count: int, settings: LabelSettings) -> None:
-    """Draw the expected number of labels and their time. count: of all labels."""
-    estimate, all_time = _effort(settings), duration(count * _SECONDS)
-    most = _(
-        "At most {n} labels, about {time} at {seconds} seconds per label.",
-        n=number(count, 0),
-        time=all_time,
-        seconds=_SECONDS,
-    )
-    if estimate is None or count <= estimate.most_high:
-        st.markdown(f"**{most}**")
-        return
-    low, high, most_low, most_high = map(
-        partial(number, digits=0),
-        (estimate.half_low, estimate.half_high, estimate.most_low, estimate.most_high),
-    )
-    times = {
-        "short": duration(estimate.half_low * _SECONDS),
-        "long": duration(estimate.half_high * _SECONDS),
-    }
-    st.markdown(
-        _(
-            "**Usually {low} to {high} labels ({short} to {long}); at most {most} in nine of ten "
-            "cases**, until it is conclusive which ranking is better.",
-            low=low,
-            high=high,
-            most=most_high,
-            **times,
+def _draw_efforts(dataset_id: str, count: int, settings: LabelSettings) -> None:
+    """Draw the expected number of labels and their time, with the chosen cutoff, then with the
+    other simulated ones. count: of all labels with the chosen cutoff."""
+    measure = parse_measure(settings.metric)
+    counts = {measure.k or 0: count}
+    for cutoff in SIMULATED_CUTOFFS:
+        metric = f"{measure.metric.name}@{cutoff}"
+        # Without a plan, the rankings are equal within this cutoff.
+        with suppress(RankdashError):
+            other = labels_plan.offered(dataset_id, replace(settings, metric=metric))
+            counts.setdefault(cutoff, len(other.order))
+    for place, (cutoff, labels) in enumerate(counts.items()):
+        _draw_effort(cutoff, labels, max(counts.values()), settings, chosen=not place)
+    if len(counts) > 1:
+        st.caption(
+            _("The cutoff is the number of results that your users see. Change it under Settings.")
         )
+
+
+def _draw_effort(
+    cutoff: int, count: int, most: int, settings: LabelSettings, *, chosen: bool
+) -> None:
+    """Draw the effort with a cutoff: a sentence, and a bar if it was simulated. count: of all
+    labels. most: the count of the longest bar."""
+    estimate = usual_effort(cutoff, settings.mode, judge=bool(settings.judge))
+    all_time = duration(count * _SECONDS)
+    figures = {"k": number(cutoff, 0), "n": number(count, 0), "seconds": _SECONDS}
+    if estimate is None or count <= estimate.most_high:
+        at_most = _(
+            "Cutoff {k}: at most {n} labels, about {time} at {seconds} seconds per label.",
+            time=all_time,
+            **figures,
+        )
+        st.markdown(f"**{at_most}**" if chosen else at_most)
+        return
+    figures |= {name: number(labels, 0) for name, labels in asdict(estimate).items()}
+    figures["short"] = duration(estimate.half_low * _SECONDS)
+    figures["long"] = duration(estimate.half_high * _SECONDS)
+    usually = _(
+        "Cutoff {k}: usually {half_low} to {half_high} labels ({short} to {long}) until the result "
+        "is conclusive; at most {most_high} in nine of ten cases.",
+        **figures,
     )
+    st.markdown(f"**{usually}**" if chosen else usually)
     words = _(
         "In simulations on three labelled data sets, 50% of the plans were conclusive after "
         "{half_low} to {half_high} labels ({short} to {long} at {seconds} seconds per label), "
         "depending on the data set, and 90% after {most_low} to {most_high}. Similar rankings may "
         "need all {n}.",
-        half_low=low,
-        half_high=high,
-        most_low=most_low,
-        most_high=most_high,
-        seconds=_SECONDS,
-        n=number(count, 0),
-        **times,
+        **figures,
     )
     ends = (0, estimate.half_high, estimate.most_high, count)
     texts = (
-        _("up to {n} labels: usually enough", n=high),
-        _("up to {n}: enough in nine of ten cases", n=most_high),
-        _("all: {n} labels, {time}", n=number(count, 0), time=all_time),
+        _("up to {n} labels: usually enough", n=figures["half_high"]),
+        _("up to {n}: enough in nine of ten cases", n=figures["most_high"]),
+        _("all: {n} labels, {time}", n=figures["n"], time=all_time),
     )
     steps = [end - start for start, end in pairwise(ends)]
-    st.html(parts_html(list(zip(steps, texts, strict=True)), words))
-
-
-def _effort(settings: LabelSettings) -> _Effort | None:
-    """Return the simulated effort for the settings; None for whole queries, which were not
-    simulated."""
-    if settings.mode == "query":
-        return None
-    if settings.mode == "random":
-        return None if settings.judge else _RANDOM
-    return _WITH_JUDGE if settings.judge else _WEIGHT
+    parts = list(zip(steps, texts, strict=True))
+    st.html(parts_html(parts, words, width=f"{100 * count / most:.1f}%"))
 
 
 def _facts(dataset_id: str, plan: LabelPlan) -> list[str]:

@@ -173,11 +173,11 @@ SHADES = tuple(
 """Shades for parts of one quantity, on any background."""
 
 
-def parts_html(parts: Sequence[tuple[float, str]], words: str) -> str:
+def parts_html(parts: Sequence[tuple[float, str]], words: str, *, width: str = "100%") -> str:
     """Return a bar of up to four parts in shades, the darkest first, with a legend.
 
     parts: (count, title), without empty ones; a part without a title belongs to the previous one.
-        words: as for `stacked_html`.
+    words, width: as for `stacked_html`.
     """
     shaded = [(n, colour, text) for (n, text), colour in zip(parts, SHADES, strict=False) if n]
     square = (
@@ -189,5 +189,5 @@ def parts_html(parts: Sequence[tuple[float, str]], words: str) -> str:
         for _count, colour, text in shaded
         if text
     )
-    bar = stacked_html([(count, colour) for count, colour, _text in shaded], words)
+    bar = stacked_html([(count, colour) for count, colour, _text in shaded], words, width=width)
     return f'{bar}<div style="font-size:0.875rem;margin-top:0.3rem">{key}</div>'

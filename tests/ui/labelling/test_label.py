@@ -23,7 +23,7 @@ from tests.ui.labelling.two_rankings import DOCS, QUERIES, begin, pairs, take_in
 from tests.ui.lives import lives, play
 from tests.ui.page_text import page_text
 from tests.ui.parts import component
-from tests.ui.sessions import page, said
+from tests.ui.sessions import page, said, whole
 from tests.ui.test_page_texts import opened
 
 HOSTILE = "<script>alert(1)</script> **bold** :red[x]"
@@ -229,3 +229,21 @@ def test_without_labels_the_leader_is_by_the_judge(workspace):
     StoredJudges(workspace).add(data, "Judge", "", 1, grades)
     app = page("label", chosen={"data": data})
     assert app.multiselect(key="labelling.challengers.first-stage").value == [turned.id]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "metric"),
+    [({}, "dcg@5"), ({"k": "10"}, "dcg@10"), ({"metric": "rbp", "k": "3"}, "rbp@3"),
+     ({"metric": "ndcg", "k": "all"}, "dcg@5")],
+)  # fmt: skip
+def test_a_plan_has_the_cutoff_that_the_user_chose_or_five(workspace, unlabelled, chosen, metric):
+    whole("label", data=unlabelled, **chosen).button(key="labelling.start").click().run()
+    assert labels_plan.current(unlabelled).settings.metric == metric
+
+
+def test_after_all_labels_within_a_cutoff_the_means_have_this_cutoff(workspace, unlabelled):
+    assert opened("overview", unlabelled).select_slider[0].value == "10"
+    begin(workspace, unlabelled, metric="dcg@5")
+    take_in(workspace, unlabelled, "Ann", dict.fromkeys(pairs(unlabelled), 0.0))
+    assert opened("overview", unlabelled).select_slider[0].value == "5"
+    assert whole("overview", data=unlabelled, k="3").select_slider[0].value == "3"

@@ -82,7 +82,7 @@ def test_the_form_of_a_plan(workspace, approved):
         for doc in range(DOCS)
     )
     told.add("all labels are there", two_rankings(workspace, labels="".join(graded)))
-    told.add("the first three", usual, **{"labelling.depth": 3})
+    told.add("the first three", usual, **{"labelling.depth.5": 3})
     told.add("nothing to compare", usual, **{"labelling.challengers.first-stage": []})
     large = two_rankings(workspace, queries=160, docs=10)
     for mode in ("weight", "random", "query"):

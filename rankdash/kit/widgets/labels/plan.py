@@ -196,11 +196,25 @@ def sampled(dataset_id: str) -> Labelling | None:
     """Return the plan if its labels are only a sample, so that means are not valid; None if there
     is no plan, if it is complete, or if most labels came with the data."""
     labelling = current(dataset_id)
-    if labelling is None or labelling.complete:
+    if labelling is None or labelling.complete or not _has_most_labels(labelling):
         return None
+    return labelling
+
+
+def complete_cutoff(dataset_id: str) -> int | None:
+    """Return the cutoff within which a complete plan labelled the documents; None if there is no
+    such plan, or if most labels came with the data."""
+    labelling = current(dataset_id)
+    if labelling is None or not labelling.complete or not _has_most_labels(labelling):
+        return None
+    return labelling.plan.metric.k
+
+
+def _has_most_labels(labelling: Labelling) -> bool:
+    """Return False if most labels came with the data."""
     first = labelling.status.estimates[0]
-    labelled = stored.dataset(stored.stored(dataset_id)).labelled_queries
-    return None if labelled and first.labels + first.waiting <= first.known else labelling
+    labelled = stored.dataset(stored.stored(labelling.kept.dataset_id)).labelled_queries
+    return not labelled or first.labels + first.waiting > first.known
 
 
 def estimated(study: Study, labelling: Labelling) -> Study:
