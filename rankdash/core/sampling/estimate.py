@@ -18,7 +18,7 @@ from rankdash.core.sampling.label_plan import (
     Guess,
     LabelPlan,
 )
-from rankdash.core.statistics.anytime import half_width
+from rankdash.core.statistics.anytime import half_width, ratio_interval, running_intersection
 
 # With a normal distribution, the true difference is farther from the estimate in 10 % of cases. In
 # simulations of 500 plans each, for three pairs of systems without a difference and four with one,
@@ -55,8 +55,8 @@ class Estimate:
         not change; None while it contains 0.
     relative, relative_low, relative_high: the difference as a share of the baseline's value (0.2 =
     20 % higher), with an anytime-valid interval that excludes 0 exactly if the other one does; NaN
-    while the baseline's value is too uncertain, and for plans of earlier versions, which sample no
-    document at the same rank in both.
+    while the baseline's value is too uncertain and the result is inconclusive, and for plans of
+    earlier versions, which sample no document at the same rank in both.
     """
 
     baseline: str
@@ -158,6 +158,8 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None
             figures.update(difference=mean, low=low, high=high)
             state = "open" if conclusive_at is None else "settled"
             relative = _part(path)
+            if state == "settled" and math.isnan(relative[0]):
+                relative = _part_within(plan, contrast, gains, path)
             needed = 0 if state == "settled" else _needed(plan, path, reach) - n
             most = 0 if state == "settled" else _needed(plan, path, reach, _CAUTION) - n
             like_these = _like_these(plan, contrast, gains, guess, n, mean)
@@ -213,6 +215,24 @@ def _part(path: ConfidenceSequence) -> tuple[float, float, float]:
     # The value of a system is never below 0.
     value, low, high = (max(float(each), -1.0) for each in ratios)
     return value, low, high
+
+
+def _part_within(
+    plan: LabelPlan, contrast: int, gains: Floats, path: ConfidenceSequence
+) -> tuple[float, float, float]:
+    """Return the difference as a share of the baseline's value, if only labels bound this value:
+    the lowest one has no further relevant documents, the highest one only relevant documents. NaN
+    if the lowest one is 0, or if the value was not sampled."""
+    totals, labelled = plan.baselines[contrast], ~np.isnan(gains)
+    least = float((totals * gains)[labelled].sum())
+    most = least + float(totals[~labelled].sum())
+    if path.other is None or least <= 0:
+        return (math.nan,) * 3
+    low, high = float(path.low[-1]), float(path.high[-1])
+    ends = min(low / least, low / most), max(high / least, high / most)
+    baseline = min(max(float(path.other[-1]), least), most)
+    value = min(max(float(path.mean[-1]), low), high) / baseline
+    return max(value, -1.0), max(ends[0], -1.0), max(ends[1], -1.0)
 
 
 def _exact_part(plan: LabelPlan, contrast: int, gains: Floats, difference: float) -> float:
@@ -418,7 +438,8 @@ class ConfidenceSequence:
         draw's weight, and of its variance in units of `spread`.
     looks: whether an interval may be read.
     ratio, ratio_low, ratio_high: the same for the ratio to another total; None if none was
-        requested, NaN and infinite while the other total may be 0.
+        requested, NaN and infinite while the other total may be 0. other: the estimate of that
+        total.
     """
 
     mean: Floats
@@ -432,6 +453,7 @@ class ConfidenceSequence:
     ratio: Floats | None = None
     ratio_low: Floats | None = None
     ratio_high: Floats | None = None
+    other: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -505,7 +527,7 @@ def follow(
     bound = half_width(weight**2 / noise, alpha)
     square = (spread + _UNSEEN * reach / draws) * bound**2
     half = np.sqrt(square)
-    low, high = _running_intersection(mean - half, mean + half, looks)
+    low, high = running_intersection(mean - half, mean + half, looks)
     sequence = ConfidenceSequence(mean, half, low, high, spread, weight, noise, looks)
     if of is None:
         return sequence
@@ -513,8 +535,10 @@ def follow(
     whole = _mean(second, each)
     both = _shared_spread(first, second, each, noise) + _UNSEEN * of.cross / draws
     whole_spread = _shared_spread(second, second, each, noise) + _UNSEEN * of.reach / draws
-    ratio, low, high = _ratio(mean, whole, square, both * bound**2, whole_spread * bound**2, looks)
-    return replace(sequence, ratio=ratio, ratio_low=low, ratio_high=high)
+    ratio, low, high = ratio_interval(
+        mean, whole, square, both * bound**2, whole_spread * bound**2, looks
+    )
+    return replace(sequence, ratio=ratio, ratio_low=low, ratio_high=high, other=whole)
 
 
 def _squared_reach(weights: Floats, others: Floats, drawing: Floats) -> float:
@@ -562,31 +586,6 @@ def _shared_spread(first: Floats, second: Floats, each: Floats, noise: Floats) -
     )
     covariance: Floats = square / noise * draws / np.maximum(draws - 1, 1)
     return np.maximum(covariance, 0.0) if first is second else covariance
-
-
-def _running_intersection(low: Floats, high: Floats, looks: Flags) -> tuple[Floats, Floats]:
-    """Return the running intersection of the intervals at the looks; the last non-empty one."""
-    lows = np.maximum.accumulate(np.where(looks, low, -np.inf), axis=-1)
-    highs = np.minimum.accumulate(np.where(looks, high, np.inf), axis=-1)
-    nonempty = (lows <= highs).sum(axis=-1, keepdims=True)
-    last = np.minimum(np.arange(lows.shape[-1]), nonempty - 1)
-    return np.take_along_axis(lows, last, axis=-1), np.take_along_axis(highs, last, axis=-1)
-
-
-def _ratio(
-    mean: Floats, whole: Floats, square: Floats, both: Floats, whole_square: Floats, looks: Flags
-) -> tuple[Floats, Floats, Floats]:
-    """Return the ratio, and the numbers r with (mean - r × whole)² at most square - 2 r × both +
-    r² × whole_square: between the two roots, if the interval of the whole is above 0."""
-    least = whole**2 - whole_square
-    bounded = looks & (whole > 0) & (least > 0)
-    scale = np.where(bounded, least, 1.0)
-    middle = (mean * whole - both) / scale
-    away = np.sqrt(np.maximum(middle**2 - (mean**2 - square) / scale, 0.0))
-    low, high = _running_intersection(middle - away, middle + away, bounded)
-    defined = np.isfinite(low) & (whole > 0)
-    value = np.divide(mean, whole, out=np.full(mean.shape, np.nan), where=defined)
-    return np.clip(value, low, high), low, high
 
 
 def _before(steps: Floats) -> Floats:

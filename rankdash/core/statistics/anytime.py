@@ -43,6 +43,31 @@ def half_width(n: Floats, alpha: float) -> Floats:
     return width
 
 
+def running_intersection(low: Floats, high: Floats, looks: Flags) -> tuple[Floats, Floats]:
+    """Return the running intersection of the intervals at the looks; the last non-empty one."""
+    lows = np.maximum.accumulate(np.where(looks, low, -np.inf), axis=-1)
+    highs = np.minimum.accumulate(np.where(looks, high, np.inf), axis=-1)
+    nonempty = (lows <= highs).sum(axis=-1, keepdims=True)
+    last = np.minimum(np.arange(lows.shape[-1]), nonempty - 1)
+    return np.take_along_axis(lows, last, axis=-1), np.take_along_axis(highs, last, axis=-1)
+
+
+def ratio_interval(
+    mean: Floats, whole: Floats, square: Floats, both: Floats, whole_square: Floats, looks: Flags
+) -> tuple[Floats, Floats, Floats]:
+    """Return the ratio, and the numbers r with (mean - r × whole)² at most square - 2 r × both +
+    r² × whole_square: between the two roots, if the interval of the whole is above 0."""
+    least = whole**2 - whole_square
+    bounded = looks & (whole > 0) & (least > 0)
+    scale = np.where(bounded, least, 1.0)
+    middle = (mean * whole - both) / scale
+    away = np.sqrt(np.maximum(middle**2 - (mean**2 - square) / scale, 0.0))
+    low, high = running_intersection(middle - away, middle + away, bounded)
+    defined = np.isfinite(low) & (whole > 0)
+    value = np.divide(mean, whole, out=np.full(mean.shape, np.nan), where=defined)
+    return np.clip(value, low, high), low, high
+
+
 def anytime_interval(columns: Floats, level: float) -> Floats:
     """Return the ends of the interval of the mean of each column (n, C), (2, C); NaN for too few
     values, and for too few other than 0."""

@@ -351,3 +351,32 @@ def test_for_queries_like_these_the_spread_between_queries_comes_on_top(sample) 
     assert widths[0] > widths[2]
     # With half of the queries the interval is wider by about the root of two.
     assert 1.0 < widths[3] / whole < 2.0
+
+
+@pytest.mark.parametrize("worse", [False, True])
+def test_a_conclusive_result_has_a_relative_change_if_the_baseline_may_be_worth_0(worse) -> None:
+    queries, depth = 60, 5
+    query = np.repeat(np.arange(queries), 2 * depth)
+    place = np.tile(np.arange(2 * depth), queries)
+    ranks = (
+        np.where(place < depth, place + 1.0, np.inf),
+        np.where(place < depth, np.inf, place - 4.0),
+    )
+    names = np.array([f"q{n}" for n in range(queries)], dtype=object)
+    docs = np.array([f"d{n}" for n in place], dtype=object)
+    pool = LabelPool(("a", "b"), names, query, docs, np.array(ranks[::-1] if worse else ranks))
+    few, many = (place == 0) & (query % 6 == 0), (place == 5) & (query % 2 == 0)
+    labels = (few | many).astype(float)
+    metric, seen = Additive.of("dcg@5", top=1), 0
+    for seed in range(5):
+        plan = LabelPlan.make(pool, metric, seed=seed, share=VALUE_SHARE)
+        truth = plan.weights[0] @ labels / (plan.baselines[0] @ labels)
+        at = effort(plan, labels)
+        (before,) = estimate(plan, _some(plan, labels, at - 1))
+        (found,) = estimate(plan, _some(plan, labels, at))
+        assert found.conclusive and not before.conclusive
+        seen += np.isnan(before.relative)
+        assert found.relative_low <= found.relative <= found.relative_high
+        assert found.relative_low <= truth <= found.relative_high
+        assert (found.relative_high < 0) if worse else (found.relative_low > 0)
+    assert worse or seen
