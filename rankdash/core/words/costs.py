@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -85,6 +86,7 @@ _WRITTEN: Mapping[str, Callable[[float], str]] = {
     "months": partial(number, digits=1),
     "count": partial(number, digits=0),
     "elasticity": _elasticity,
+    "times": lambda times: number(times, 1 if times < 10 else 0),
 }
 
 
@@ -161,6 +163,8 @@ def in_short(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     lead, sentences = _answered(context, choice, scenario)
     if answer(choice) == "open" and any(sentences):
         lead = _("**{name}:**", name=context.safe(choice.name))
+        if choice.unset and not choice.valued:
+            sentences.insert(0, _times_the_price(context, choice, scenario))
     elif answer(choice) in ("yes", "maybe", "doubtful", "no") and not choice.lacks_value:
         net, interval = cell(context.period.of(choice.outcome.net_per_month), context.currency)
         value = _bold(context, net, interval)
@@ -347,6 +351,29 @@ def _least_value(context: MoneyContext, choice: Choice, scenario: Assumptions) -
         "{worth}.",
         price=money(1.0, context.currency),
         worth=_bold(context, *cell(value, context.currency)),
+    )
+
+
+def _times_the_price(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
+    """Return the least value of a search at which it pays off, in multiples of its price; "" if it
+    is not proportional to the price."""
+    value, double = (least_value(choice.option, scenario, price) for price in (1.0, 2.0))
+    if value.value is None or double.value is None:
+        return ""
+    if not math.isclose(2 * value.value, double.value):
+        return ""
+
+    def times(of: End) -> End:
+        return 1000 * of if isinstance(of, float) else of
+
+    of_price = Amount(1000 * value.value, times(value.low), times(value.high))
+    n, interval = cell(of_price, context.currency, "times")
+    return _(
+        "It pays off if a search is worth at least {times} times what reranking it costs: "
+        "{worth} at {price} for 1,000 searches.",
+        times=_bold(context, n, interval),
+        worth=cell(value, context.currency)[0],
+        price=money(1.0, context.currency),
     )
 
 
