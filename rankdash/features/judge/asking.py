@@ -357,6 +357,34 @@ def estimate(
     return replace(expected, calls=calls), answered
 
 
+@dataclass(frozen=True)
+class Trial:
+    """One call to a judge. seconds: until its answer, without waiting before retries."""
+
+    seconds: float
+    answer: Answer
+
+
+def trial(judge: Judge, pairs: Sequence[Question], cache: AnswerStore) -> Trial | None:
+    """Grade the first pair that needs a call; its answer is cached. None if there is no such pair.
+
+    Raises UnavailableError if the endpoint refuses the request.
+    """
+    cached = cached_answers(cache, judge.fingerprint(), pairs, use=False)
+    pending = (
+        pair
+        for pair in pairs
+        if no_text(pair.query, pair.document) is None and (pair.query, pair.document) not in cached
+    )
+    found: list[JudgedPair] = []
+    ask(judge, [*islice(pending, 1)], on_batch=found.extend, cache=cache)
+    if not found:
+        return None
+    [judged] = found
+    seconds = [call.end - call.start - call.retry_wait_s for call in judged.calls]
+    return Trial(sum(seconds) / len(seconds), judged.answer)
+
+
 def seconds_of(judge: Judge, calls: int, before: float | None = None) -> float:
     """Estimate the seconds of a number of calls; NaN if unknown.
 

@@ -31,7 +31,7 @@ from rankdash.core.rerankers.remote.chat import (
 from rankdash.core.rerankers.remote.connection import Clock, Estimate
 
 # The prompts request one or two sentences; answers rarely need more tokens.
-_MOST_TOKENS, _USUAL_TOKENS = 400, 80
+MOST_TOKENS, USUAL_TOKENS = 400, 80
 _FORM = "Grade:"
 _AGAIN_TEMPERATURE = 0.7
 
@@ -183,7 +183,7 @@ class Judge:
             prompt += prompts.AGAIN.format(top=self.top)
         while len(answers) < self.repeats:
             reply = self._chat.ask(
-                prompt, budget, _MOST_TOKENS, temperature=_AGAIN_TEMPERATURE if again else 0
+                prompt, budget, MOST_TOKENS, temperature=_AGAIN_TEMPERATURE if again else 0
             )
             answer = read_answer(reply, self.top)
             unreadable = answer.kind == "unreadable" and not reply.error
@@ -199,7 +199,7 @@ class Judge:
 
     def estimate(self, pairs: Sequence[tuple[str, str]]) -> Estimate:
         """Estimate the cost of (query text, document text) pairs."""
-        estimate = self._chat.estimate([(self.prompt(*pair), _USUAL_TOKENS) for pair in pairs])
+        estimate = self._chat.estimate([(self.prompt(*pair), USUAL_TOKENS) for pair in pairs])
         return estimate.scaled(self.repeats)
 
 

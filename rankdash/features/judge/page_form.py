@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from rankdash.core.base.errors import DataError, RankdashError
-from rankdash.core.base.i18n import duration, error_text, ngettext, number
+from rankdash.core.base.i18n import duration, error_text, ngettext, number, plain, reason_text
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.base.rules import SettingValue
 from rankdash.core.data.judgements import Judgements
 from rankdash.core.intake.reading import tried
 from rankdash.core.readers.loading import judgements_in
-from rankdash.core.rerankers.remote.connection import Estimate
+from rankdash.core.rerankers.remote.connection import Estimate, given_keys
 from rankdash.core.runs.scoring import OptionalCache
 from rankdash.core.sampling.bias_corrected import FEWEST_PEOPLE
 from rankdash.core.sampling.label_plan import LabelPool, pool_of
@@ -31,13 +31,22 @@ from rankdash.features.judge import page_list
 from rankdash.features.judge.asking import (
     JudgeRequest,
     Pair,
+    Trial,
     estimate,
     pairs_of,
     questions,
     seconds_of,
     submit,
+    trial,
 )
-from rankdash.features.judge.judge import KINDS, OWN, Judge, JudgeKind
+from rankdash.features.judge.judge import (
+    KINDS,
+    MOST_TOKENS,
+    OWN,
+    USUAL_TOKENS,
+    Judge,
+    JudgeKind,
+)
 from rankdash.kit.html.interval import parts_html
 from rankdash.kit.widgets import dialogs, pickers, scenario, settings_form, stored, view
 from rankdash.kit.widgets.cache import cache
@@ -48,7 +57,10 @@ from rankdash.kit.widgets.uploader import uploader
 
 _SEED = 7
 _DEPTH, _DEEPEST = 10, 100
+_LONGEST_REASON = 300
 _KEY = "judge"
+# Session: the judge of the last test call, and the result.
+_TRIED = "judge.tried"
 
 Settings = Mapping[str, SettingValue]
 
@@ -106,8 +118,9 @@ def draw(study: Study) -> None:
     try:
         pool = _pool(dataset_id, systems, depth)
         pairs = pairs_of(pool, sample, _SEED, _labelled(dataset_id))
+        judge = Judge(settings)
         with effort:
-            _draw_effort(study, Judge(settings), pairs)
+            _draw_effort(study, judge, pairs)
     except RankdashError as error:
         effort.error(markdown_safe(error_text(error), 500), icon=":material/error:")
         return
@@ -127,8 +140,22 @@ def draw(study: Study) -> None:
             key="judge.start",
             disabled=bool(entry.missing),
         )
+        tested = st.button(
+            _("Test call"),
+            icon=":material/experiment:",
+            key="judge.test",
+            disabled=bool(entry.missing),
+            help=_(
+                "Sends one document to the judge and measures the time of its answer. The answer "
+                "is cached, so that the judge does not repeat this call."
+            ),
+        )
         if entry.missing:
             st.caption(entry.missing)
+    with effort:
+        _draw_test(judge)
+    if tested:
+        _test(dataset_id, judge, pairs, entry.keys)
     if not pressed:
         return
     names = stored.systems(dataset_id)
@@ -147,6 +174,47 @@ def draw(study: Study) -> None:
         return
     page_list.show(judge_id)
     st.rerun()
+
+
+def _test(dataset_id: str, judge: Judge, pairs: Sequence[Pair], keys: Mapping[str, str]) -> None:
+    """Make one call to a judge, and draw the page again with its result."""
+    requested = questions(stored.dataset(dataset_id), pairs)
+    with st.spinner(_("Waiting for the judge")), given_keys(keys):
+        try:
+            result = trial(judge, requested, OptionalCache(workspace()))
+        except RankdashError as error:
+            dialogs.show_error(error_text(error))
+            return
+    if result is None:
+        dialogs.show_error(_("All answers are in the score cache, so a call is not needed."))
+        return
+    st.session_state[_TRIED] = _identity(judge), result
+    st.rerun()
+
+
+def _identity(judge: Judge) -> tuple[str, str]:
+    return judge.fingerprint(), judge.place.base_url
+
+
+def _tried(judge: Judge) -> Trial | None:
+    """Return the result of the last test call, if it was made to this judge."""
+    last, result = st.session_state.get(_TRIED, (None, None))
+    return result if last == _identity(judge) else None
+
+
+def _draw_test(judge: Judge) -> None:
+    if (result := _tried(judge)) is None:
+        return
+    if result.answer.graded:
+        grade = _("Test call: grade {grade} in {time}.", grade=plain(result.answer.grade),
+                  time=duration(result.seconds))  # fmt: skip
+        st.caption(f"{grade} {markdown_safe(result.answer.reason, _LONGEST_REASON)}")
+    else:
+        reason = reason_text(result.answer.error).rstrip(".")
+        st.warning(
+            _("Test call: no grade ({reason}).", reason=markdown_safe(reason, _LONGEST_REASON)),
+            icon=":material/warning:",
+        )
 
 
 def _pool_choice(
@@ -246,12 +314,15 @@ def _draw_effort(study: Study, judge: Judge, pairs: list[Pair]) -> None:
         ("judge estimate", dataset_id, *key, *more), partial(_estimate, dataset_id, judge, pairs)
     )
     *traffic, price = scenario.parts(before, urlsplit(judge.place.base_url).netloc)
-    seconds = seconds_of(judge, before.calls, _rate(dataset_id, judge))
-    time = (
-        _("about {time}", time=duration(seconds))
-        if math.isfinite(seconds)
-        else _("time not known before the first calls")
-    )
+    # Answers with the usual number of tokens, or with the highest one.
+    most = before.tokens_out * MOST_TOKENS / USUAL_TOKENS
+    if before.tokens_out:
+        traffic.append(_("at most {n} output tokens", n=scenario.rounded(most)))
+    if math.isfinite(before.dollars) and before.tokens_out:
+        more_dollars = (most - before.tokens_out) * judge.settings["price_out"] / 1e6
+        ends = before.dollars, before.dollars + more_dollars
+        price = _range(*map(scenario.dollars, ends))
+    time = _time(dataset_id, judge, before.calls)
     grades = ngettext("{n} grade", "{n} grades", len(pairs))
     st.markdown(" · ".join([f"**{grades}**", time, price]))
     labelled = set(_labelled(dataset_id))
@@ -286,6 +357,22 @@ def _draw_effort(study: Study, judge: Judge, pairs: list[Pair]) -> None:
             )
         )
     st.caption(" · ".join(traffic))
+
+
+def _time(dataset_id: str, judge: Judge, calls: int) -> str:
+    """Return the time of a number of calls: at the rate of an earlier judge or the set limit; else
+    from the test call, if the service answers all concurrent calls as fast, or one at a time."""
+    seconds = seconds_of(judge, calls, _rate(dataset_id, judge))
+    if math.isfinite(seconds):
+        return _("about {time}", time=duration(seconds))
+    if (result := _tried(judge)) is None or result.seconds <= 0:
+        return _("time unknown: make a test call")
+    rates = judge.concurrency / result.seconds, 1 / result.seconds
+    return _range(*(duration(seconds_of(judge, calls, rate)) for rate in rates))
+
+
+def _range(low: str, high: str) -> str:
+    return low if low == high else _("{low} to {high}", low=low, high=high)
 
 
 def _estimate(dataset_id: str, judge: Judge, pairs: list[Pair]) -> tuple[Estimate, int]:

@@ -1,5 +1,6 @@
 """The Judge page, from the form to the agreement of the grades with human labels."""
 
+import re
 import threading
 from dataclasses import asdict
 
@@ -99,7 +100,7 @@ def ask(workspace, dataset_id, server, pairs, **settings):
 
 def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server, approved):
     # Two systems with the same four documents of fifteen queries; the other failed on one.
-    assert "**60 grades** · time not known before the first calls · price unknown" in said(page)
+    assert "**60 grades** · time unknown: make a test call · price unknown" in said(page)
     assert "about 60 calls to 127" in said(page)
     page.text_input(key="judge.name").set_value("My *judge*").run()
     press(page, "start")
@@ -132,6 +133,39 @@ def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server
     StoredJudges(workspace).delete(row.id)
     overview.run()
     assert not overview.exception and "My *judge*" not in said(overview)
+
+
+def test_a_test_call_measures_the_time_and_is_not_repeated(page, workspace, stored, server):
+    assert "at most 24,000 output tokens" in said(page)
+    server.reply = lambda _body: ("Because *it* is.\nGrade: 2", {})
+    press(page, "test")
+    shown = said(page)
+    assert "Test call: grade 2 in " in shown and "Because *it* is" in shown
+    assert "make a test call" not in shown and len(server.seen) == 1
+    page.text_input(key="setting.judge.graded.model").set_value("another").run()
+    # The time of one model is not the time of another.
+    assert "make a test call" in said(page) and "Test call: grade" not in said(page)
+    page.text_input(key="setting.judge.graded.model").set_value("tiny").run()
+    press(page, "start")
+    work(workspace)
+    assert len(server.seen) == 60
+    [row] = StoredJudges(workspace).rows(stored)
+    assert row.graded == 60
+
+
+def test_a_test_call_without_a_grade_gives_the_reason(page, server):
+    server.reply = lambda _body: ("I cannot say.", {})
+    assert "no grade (the last line contains no grade" in said(press(page, "test"))
+    server.fault_of = lambda _body: REFUSED
+    assert "context length" in page_text(press(page, "test"))
+
+
+def test_the_price_of_a_judge_is_a_range(workspace, stored, server):
+    prices = {"setting.judge.graded.price_in": 1.0, "setting.judge.graded.price_out": 10.0}
+    shown = said(opened(workspace, stored, **prices))
+    # 80 to 400 output tokens in each of 60 answers.
+    low, high = re.search(r"· \$([\d.]+) to \$([\d.]+)", shown).groups()
+    assert float(high) - float(low) == pytest.approx(60 * 320 * 10 / 1e6, abs=1e-3)
 
 
 def test_what_failed_in_peoples_queries_is_asked_again_alone(workspace, server):
