@@ -35,7 +35,14 @@ from rankdash.core.intake.reading import (
     store_loaded,
     tried,
 )
-from rankdash.core.readers import BaselineNeeded, MappingNeeded, Source, WordsNeeded, guesses
+from rankdash.core.readers import (
+    BaselineNeeded,
+    MappingNeeded,
+    NumbersNeeded,
+    Source,
+    WordsNeeded,
+    guesses,
+)
 from rankdash.core.readers.loading import load
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.workspace_file import archive, import_workspace
@@ -162,6 +169,7 @@ RUN = "q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.0 x\n"
     [
         (MappingNeeded, {"daten": ROWS.replace("query,document,label", "wer,was,gut", 1)}),
         (WordsNeeded, {"shop": ROWS.translate({48: "Exact", 49: "Meh", 50: "Partial"})}),
+        (NumbersNeeded, {"x": '[{"retrieved": [3, 1], "relevant": [0, 1]}]'}),
         (BaselineNeeded, {"qrels": "q1 0 d1 1\n", "run_a": RUN, "run_b": RUN}),
         (errors.FormatError, {"broken": 'query,document,label\n"a gift,one,1\n'}),
     ],

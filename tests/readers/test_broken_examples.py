@@ -77,6 +77,57 @@ NESTED = [
     {"query": "how to boot", "docs": ["press F2", "cook rice"], "true_scores": [1, 0]},
     {"query": "cook", "docs": ["press F2", "cook rice"], "true_scores": [0, 1]},
 ]
+RANK_LLM = [
+    {
+        "query": {"text": text, "qid": query},
+        "candidates": [
+            {"docid": doc, "score": score, "doc": {"segment": segment}}
+            for doc, score, segment in (("d1", 2.5, "press F2"), ("d2", 1.5, "cook rice"))
+        ],
+    }
+    for query, text in (("q1", "how to boot"), ("q2", "cook"))
+]
+SCORES = {"q1": {"d1": 0.9, "d2": 0.5}, "q2": {"d1": 0.25, "d2": 0.75}}
+PREDICTIONS = {
+    "mteb_model_meta": {"model_name": "m", "revision": "r"}, "default": {"test": SCORES}
+}  # fmt: skip
+SEARCH_RESULTS = {"model_name": "m", "reranker_name": "NoReranker", "search_results": SCORES}
+RANK_EVAL = {
+    "requests": [
+        {
+            "id": query,
+            "request": {"query": {"match": {"body": text}}},
+            "ratings": [
+                {"_index": "help", "_id": doc, "rating": rating}
+                for doc, rating in (("d1", first), ("d2", 1 - first))
+            ],
+        }
+        for query, text, first in (("q1", "how to boot", 1), ("q2", "cook", 0))
+    ]
+}
+RANK_EVAL_ANSWER = {
+    "metric_score": 0.5,
+    "details": {
+        query: {
+            "unrated_docs": [],
+            "hits": [
+                {"hit": {"_index": "help", "_id": doc, "_score": score}, "rating": rating}
+                for doc, score, rating in (("d1", 2.5, first), ("d2", 1.5, 1 - first))
+            ],
+        }
+        for query, first in (("q1", 1), ("q2", 0))
+    },
+    "failures": {},
+}
+RERANKED = [
+    {
+        "query": query,
+        "documents": ["press F2", "cook rice"],
+        "labels": labels,
+        "results": [{"index": 1, "relevance_score": 0.7}, {"index": 0, "relevance_score": 0.3}],
+    }
+    for query, labels in (("how to boot", [1, 0]), ("cook", [0, 1]))
+]
 OF_ROWS = {
     "CSV": csv, "TSV": partial(csv, sep="\t"), "JSON": shape, "JSON lines": lines,
     "Parquet": parquet, "Arrow": arrow,
@@ -97,6 +148,14 @@ FILES: dict[str, Files] = {
     "RRE": {"r": shape(RRE)},
     "ranx": {"q": shape(RANX_QRELS)},
     "LETOR (SVMlight)": {"l": LETOR},
+    "rank_llm": {"r.jsonl": lines(RANK_LLM), "qrels": QRELS},
+    "MTEB predictions": {"p.json": shape(PREDICTIONS), "qrels": QRELS},
+    "FlagEmbedding": {"s.json": shape(SEARCH_RESULTS), "qrels": QRELS},
+    "Elasticsearch _rank_eval": {
+        "request.json": shape(RANK_EVAL),
+        "answer.json": shape(RANK_EVAL_ANSWER),
+    },
+    "rerank APIs": {"r.jsonl": lines(RERANKED)},
 }
 GOOD = {name: {each.name: each.data for each in sources(of)} for name, of in FILES.items()}
 
@@ -205,6 +264,54 @@ BROKEN: dict[str, dict[str, Files | tuple[str, str]]] = {
         WORD: ('"gain": 2', '"gain": "Wow"'),
     },
     "ranx": {COLUMN: ('"doc_c": 2', ""), WORD: ('"doc_b": 0', '"doc_b": "Wow"')},
+    "rank_llm": {
+        COLUMN: {"r.jsonl": lines(RANK_LLM).replace(b"docid", b"doc"), "qrels": QRELS},
+        "object without a known text": {
+            "r.jsonl": lines(RANK_LLM).replace(b"segment", b"inhalt"), "qrels": QRELS
+        },
+        WORD: ("d2 0", "d2 Wow"),
+    },
+    "MTEB predictions": {
+        COLUMN: ('"test"', '"test": [1], "other"'),
+        "several subsets": ('"default"', '"en": {"test": {}}, "de"'),
+        "score that is none": ("0.5", "NaN"),
+        WORD: ("d2 0", "d2 Wow"),
+    },
+    "FlagEmbedding": {
+        COLUMN: ('"search_results"', '"search_results": {"q1": [1]}, "other"'),
+        "score that is a text": ("0.5", '"high"'),
+        WORD: ("d2 0", "d2 Wow"),
+    },
+    "Elasticsearch _rank_eval": {
+        COLUMN: ('"_id": "d2",\n     "rating"', '"rating"'),
+        "no query id": ('"id": "q1"', '"id": null'),
+        "one id in two indices": ('"_index": "help",\n     "_id": "d2"', '"_id": "d1"'),
+        "answer without its request": {"answer.json": shape(RANK_EVAL_ANSWER)},
+        WORD: ('"rating": 0', '"rating": "Wow"'),
+    },
+    "rerank APIs": {
+        COLUMN: ('"index": 0, ', ""),
+        "index that is too high": ('"index": 0', '"index": 7'),
+        "indexes that count from 1": {
+            "r.jsonl": lines(RERANKED).replace(b'"index": 1', b'"index": 2').replace(
+                b'"index": 0', b'"index": 1'
+            )
+        },
+        "index that occurs twice": ('"index": 0', '"index": 1'),
+        "index that is a text": ('"index": 0', '"index": "0"'),
+        "score that is none": ("0.3", "Infinity"),
+        "score that is missing": (', "relevance_score": 0.3', ""),
+        "text of another document": ('"index": 0', '"index": 0, "document": {"text": "cook"}'),
+        "response without a request": {"r.json": shape({"results": RERANKED[0]["results"]})},
+        "request without a response": {
+            "r.jsonl": lines([
+                *({key: RERANKED[0][key] for key in keys}
+                  for keys in (("query", "documents"), ("results",), ("query", "documents")))
+            ])
+        },
+        "object without a known text": ('"press F2"', '{"inhalt": "press F2"}'),
+        WORD: ("[1, 0]", '[1, "Wow"]'),
+    },
     "LETOR (SVMlight)": {
         COLUMN: {"l": LETOR.replace("qid:10 ", "").replace("qid:11 ", "")},
         WORD: ("2 qid:10", "Wow qid:10"),
@@ -340,8 +447,12 @@ def _once(text: str, said: set[str]) -> str:
     return text
 
 
+# The files of these formats, whole and broken, are in `formats/test_exports.py`.
+EXPORTS = {"Releval", "OpenSearch experiments", "UBI", "OpenInference spans", "AutoRAG"}
+
+
 def test_no_format_and_no_fault_is_missing_from_the_table():
-    assert {name.split(",")[0] for name in GOOD} == set(FORMATS)
+    assert {name.split(",")[0] for name in GOOD} == set(FORMATS) - EXPORTS
     assert GOOD.keys() == BROKEN.keys()
     lacking = {(of, fault) for of in GOOD for fault in (COLUMN, WORD) if fault not in BROKEN[of]}
     # The labels of MTEB are positions of documents in the file, not values.

@@ -37,6 +37,7 @@ from rankdash.core.readers import (
     Choices,
     Guess,
     MappingNeeded,
+    NumbersNeeded,
     ReadLimits,
     Source,
     WordsNeeded,
@@ -234,7 +235,7 @@ Outcome = StoreOutcome | TakenIn | list[Guess] | RankdashError
 
 _ERRORS: dict[str, type[RankdashError]] = {
     kind.__name__: kind
-    for kind in (*vars(errors).values(), MappingNeeded, WordsNeeded, BaselineNeeded)
+    for kind in (*vars(errors).values(), MappingNeeded, NumbersNeeded, WordsNeeded, BaselineNeeded)
     if isinstance(kind, type) and issubclass(kind, RankdashError)
 }
 

@@ -35,7 +35,7 @@ from rankdash.core.readers.files import BaselineNeeded, Choices, read, read_besi
 from rankdash.core.readers.join.conflicts import Conflict, Match, put_right, reversed_note
 from rankdash.core.readers.join.parsed_file import Parsed
 from rankdash.core.readers.parse.annotators import Together, WordsNeeded
-from rankdash.core.readers.parse.columns import MappingNeeded
+from rankdash.core.readers.parse.columns import MappingNeeded, NumbersNeeded
 from rankdash.core.readers.parse.limits import ReadLimits
 from rankdash.core.readers.parse.source import Source, name_of, sources_from_path, stem_of
 from rankdash.core.readers.parse.table import FIELDS
@@ -50,6 +50,7 @@ __all__ = [
     "Guess",
     "MappingNeeded",
     "Match",
+    "NumbersNeeded",
     "Parsed",
     "ReadLimits",
     "Source",

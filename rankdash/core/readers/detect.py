@@ -17,10 +17,13 @@ from rankdash.core.readers.formats import (
     binary,
     delimited,
     exports,
+    grades,
     json_layouts,
     json_records,
+    json_tools,
     letor,
     quepid,
+    services,
     trec,
     trec_markup,
 )
@@ -36,7 +39,7 @@ _PLAN = '{"kind": "rankdash label plan '
 _SAMPLE_CHARS = 1 << 16
 _START_CHARS = 60
 # JSON that may be more than a list of rows. A long list of rows is decoded only once.
-_MAY_NEST = re.compile(r'\s*+(?:\{|\[\s*+[^\s{])|.*(?:docId|"turn)', re.DOTALL)
+_MAY_NEST = re.compile(r'\s*+(?:\{|\[\s*+[^\s{])|.*(?:docId|"turn|"index|"corpus_id)', re.DOTALL)
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 
 
@@ -201,11 +204,21 @@ JSON = (
     Reader(exports.is_rre, exports.read_rre),
     Reader(exports.is_cast, exports.read_cast),
     Reader(exports.is_wrapped, exports.read_wrapped),
+    Reader(json_tools.is_predictions, json_tools.read_predictions),
+    Reader(json_tools.is_rank_eval, json_tools.read_rank_eval),
+    Reader(services.is_answered, json_tools.read_answered),
     Reader(json_layouts.is_collection, json_layouts.read_collection),
     Reader(json_layouts.matches, json_layouts.read),
     Reader(exports.is_ranx, exports.read_ranx),
 )
-PREPARERS = (exports.one_split, exports.tools, quepid.prepared, exports.esci)
+PREPARERS = (
+    exports.one_split,
+    exports.tools,
+    quepid.prepared,
+    exports.esci,
+    json_tools.rank_eval,
+    grades.numbered,
+)
 
 # The names of formats in pages, README and messages.
 NAMES = (
@@ -232,6 +245,11 @@ NAMES = (
     "RRE",
     "ranx",
     "LETOR (SVMlight)",
+    "rank_llm",
+    "MTEB predictions",
+    "FlagEmbedding",
+    "Elasticsearch _rank_eval",
+    "rerank APIs",
 )
 # JSON formats with retrieved and relevant documents, read by `formats.retrieved` and
 # `formats.json_layouts`.
@@ -299,7 +317,9 @@ def beginning(source: Source, most_bytes: int) -> Source:
 
 
 def _guess(table: Table) -> Guess | None:
-    if not table.names or table.fields is not None or not len(table.frame) or raters_of(table):
+    if table.doubt or not table.names or table.fields is not None:
+        return None
+    if not len(table.frame) or raters_of(table):
         return None
     fields = fields_of(table.frame)
     if not {"query", "query_id"} & fields.keys() or not {"document", "doc_id"} & fields.keys():

@@ -23,6 +23,7 @@ from rankdash.core.readers import (
     Guess,
     MappingNeeded,
     Match,
+    NumbersNeeded,
     Source,
     Together,
     WordsNeeded,
@@ -251,7 +252,7 @@ def _settle(upload: _Upload, outcome: Callable[[], StoreOutcome]) -> None:
     """Process the result of a reading: a data set, a question about the files, or an error."""
     try:
         saved = outcome()
-    except (MappingNeeded, WordsNeeded, BaselineNeeded) as question:
+    except (MappingNeeded, NumbersNeeded, WordsNeeded, BaselineNeeded) as question:
         pending = st.session_state.get(_PENDING)
         mapped = (
             pending and isinstance(pending[1], MappingNeeded) and pending[1].file == question.file
@@ -286,6 +287,8 @@ def _question() -> None:
         name, answer = "first_stage", draw_baseline(question, _forget)
     elif isinstance(question, WordsNeeded):
         name, answer = "words", _words_form(question)
+    elif isinstance(question, NumbersNeeded):
+        name, answer = "mapping", _numbers_form(question)
     else:
         name, answer = "mapping", _mapping_form(question)
     if before:
@@ -294,6 +297,36 @@ def _question() -> None:
         if name != "first_stage":
             answer = {**getattr(upload, name), question.file: answer}
         _read(replace(upload, **{name: answer}))
+
+
+def _numbers_form(needed: NumbersNeeded) -> dict[str, str] | None:
+    """Draw the question of what numbers are; return field → their key, or None until it is sent."""
+    question = _(
+        "What are the numbers under {key} in {file}?",
+        key=markdown_safe(needed.key, 60),
+        file=markdown_safe(needed.file, 80),
+    )
+    st.warning(question, icon=":material/pin:")
+    st.caption(
+        _(
+            "For example {numbers}, with the documents {documents}.",
+            numbers=markdown_safe(needed.numbers, 80),
+            documents=markdown_safe(needed.documents, 80),
+        )
+    )
+    with st.form(f"numbers.{needed.file}", border=False):
+        field = st.radio(
+            question,
+            ("label", "doc_id"),
+            index=None,
+            format_func=lambda name: {
+                "label": _("grades, one for each document"),
+                "doc_id": _("ids of the relevant documents"),
+            }[name],
+            label_visibility="collapsed",
+        )
+        sent = _read_or_forget()
+    return {field: needed.key} if sent and field else None
 
 
 def _ask_again(question: tuple[_Upload, MappingNeeded, None]) -> None:

@@ -17,6 +17,7 @@ from rankdash.features.data import page as data_page
 from rankdash.features.data import page_list, page_reading, page_upload
 from rankdash.kit.widgets import address
 from tests.approved import table
+from tests.documented import DOCS, section
 from tests.results import shown
 from tests.ui.lives import lives, play
 from tests.ui.page_text import page_text
@@ -246,3 +247,40 @@ def test_how_far_the_reading_is(approved, lang):
             part(page_reading.draw_reading_panel, held, ["a.csv", "b*.csv"], lang=lang)
         )
     approved(f"pages/reading.{lang}", table(told))
+
+
+@pytest.mark.parametrize(
+    "form", ["rank_llm", "MTEB predictions", "FlagEmbedding", "Elasticsearch _rank_eval",
+             "rerank APIs"],
+)  # fmt: skip
+def test_files_of_rerankers_are_read_by_drop(panel, workspace, form):
+    documented = section(DOCS / "data.md", "## Formats").split(f"\n### {form}\n")[1]
+    files = re.findall(
+        r"^`([^`\n]+)`:\n\n```\w+\n(.*?)```", documented.split("\n### ")[0], re.M | re.S
+    )
+    drop(panel, *((name, text.encode()) for name, text in files))
+    read(panel)
+
+    assert not panel.error, [each.value for each in panel.error]
+    assert max(labels(workspace)) == 2
+    [row] = workspace.datasets()
+    assert len(workspace.runs(row.id)) == (1 if form == "rerank APIs" else 0)
+
+
+@pytest.mark.parametrize(("answer", "expected"), [("label", [0, 1, 2]), ("doc_id", [1])])
+def test_numbers_that_could_be_grades_or_ids_are_a_question(panel, workspace, answer, expected):
+    drop(panel, "x.json", b'{"a": {"retrieved": [3, 2, 1], "relevant": [0, 1, 2]}}')
+    read(panel)
+    assert "relevant" in panel.warning[0].value and not workspace.datasets()
+    read(panel)
+    assert panel.warning and not workspace.datasets(), "nothing is chosen before the answer"
+    panel.radio[0].set_value(answer)
+    read(panel)
+    assert not panel.error
+    assert labels(workspace) == expected
+
+
+def test_the_example_of_scikit_learn_is_read_by_drop(panel, workspace):
+    drop(panel, "x.csv", b"y_true,y_score\n3,0.9\n2,0.7\n1,0.8\n0,0.1\n0,0.2\n")
+    read(panel)
+    assert not panel.error and labels(workspace) == [0, 1, 2, 3]

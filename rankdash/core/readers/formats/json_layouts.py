@@ -3,6 +3,7 @@
     {"q1": {"retrieved": ["d3", "d1"], "relevant": {"d1": 2}}}     entries by query
     {"q1": [["d3", "d1"], ["d1"]]}, [[["d3", "d1"], ["d1"]]]       pairs: retrieved, relevant
     {"q1": [0, 1, 1]}, [[0, 1, 1], [1, 0]], [3, 2, 0]              labels in the order of the ranks
+    [[3, 2, 0], [0.9, 0.7, 0.8]], [[[3, 2, 0]], [[0.9, 0.7, 0.8]]]      labels and scores
     {"questions": ["…"], "retrieved": [["d3"]], "relevant": [["d1"]]}   parallel lists
     {"query": {"0": "…"}, "document": {"0": "…"}, "label": {"0": 1}}    the columns of a data frame
 
@@ -20,7 +21,7 @@ from rankdash.core.base.errors import Finding, FormatError
 from rankdash.core.readers.formats import nested, retrieved
 from rankdash.core.readers.formats.json_records import RecordPart, RecordPlaces, table_of, text_of
 from rankdash.core.readers.parse.columns import MOST_GRADES, known, plain
-from rankdash.core.readers.parse.limits import ReadLimits, Refusals
+from rankdash.core.readers.parse.limits import REASONS, ReadLimits, Refusals
 from rankdash.core.readers.parse.table import Row, Table, table_of_rows
 
 Record = dict[str, Any]
@@ -31,7 +32,7 @@ _LISTS = retrieved.RETRIEVED | retrieved.RELEVANT | retrieved.RERANKED | retriev
 
 
 def matches(outer: object) -> bool:
-    return bool(_uneven(outer)) or _records_of(outer) is not None
+    return bool(_uneven(outer)) or _unclear(outer) or _records_of(outer) is not None
 
 
 def read(text: str, file: str, limits: ReadLimits) -> Table:
@@ -51,6 +52,16 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
             file=file,
             line=whole.line,
             lengths=nested.named_lengths(lengths),
+        )
+    if _unclear(whole.value):
+        raise FormatError(
+            "The lists of numbers have no names. They could be labels, scores or ids. Nothing was "
+            "read from the file.",
+            remedy="Name the lists: {example}, or {labels} for labels in the order of the ranks.",
+            file=file,
+            line=whole.line,
+            example='{"y_true": [[3, 2, 0]], "y_score": [[0.9, 0.7, 0.8]]}',
+            labels='{"q1": [3, 2, 0], "q2": [1, 0, 2]}',
         )
     records = _records_of(whole.value) or []
     members = list(places.inside(whole))
@@ -75,8 +86,10 @@ def _records_of(outer: object) -> list[Record] | None:
     # A list of objects contains rows or entries and needs no conversion.
     if not isinstance(outer, list) or not outer or isinstance(outer[0], dict):
         return None
-    if _grades(outer) or _is_pair(outer):
+    if _of_one_query(outer):
         outer = [outer]
+    elif _of_matrices(outer):
+        outer = list(map(list, zip(*outer, strict=True)))
     entry = _entry_of(outer)
     return entry and [
         {"query_id": f"q{at}", **entry(value, f"q{at}")} for at, value in enumerate(outer, 1)
@@ -94,6 +107,8 @@ def _entry_of(values: Sequence[object]) -> Callable[[Any, str], Record] | None:
         keys = {plain(key) for value in values for key in value}  # type: ignore[attr-defined]
         listed = bool(keys & _LISTS) or all(map(retrieved.is_graded, values))
         return (lambda value, _query: value) if listed else None
+    if all(map(_is_scored, values)):
+        return lambda value, _query: {"relevance_labels": value[0], "scores": value[1]}
     if all(_is_pair(value) for value in values):
         return lambda value, _query: {"retrieved": value[0], "relevant": value[1]}
     if all(_grades(value) for value in values):
@@ -109,6 +124,65 @@ def _by_rank(grades: Sequence[float], query: str) -> Record:
         "labels": list(grades),
         "ranks": list(places),
     }
+
+
+def _of_one_query(value: object) -> bool:
+    return _grades(value) or _is_pair(value) or _is_scored(value)
+
+
+def _is_scored(value: object) -> bool:
+    """Return whether a value is a list of labels and a list of scores: whole numbers, and as many
+    different numbers of which most have fractions."""
+    pair = _numbers(value)
+    if pair is None:
+        return False
+    labels, scores = pair
+    fractions = [score for score in scores if not _is_whole(score)]
+    distinct = len(set(scores)) == len(scores)
+    return all(map(_is_whole, labels)) and distinct and 2 * len(fractions) > len(scores)
+
+
+def _of_matrices(value: object) -> bool:
+    """Return whether a value is a list of labels per query and a list of scores per query."""
+    if not isinstance(value, list) or len(value) != 2:
+        return False
+    labels, scores = value
+    if not (isinstance(labels, list) and isinstance(scores, list)) or len(labels) != len(scores):
+        return False
+    return bool(labels) and all(map(_is_scored, map(list, zip(labels, scores, strict=True))))
+
+
+def _numbers(value: object) -> tuple[list[float], list[float]] | None:
+    """Return a value that is two lists of numbers of the same length, else None."""
+    if not isinstance(value, list) or len(value) != 2 or not all(map(_numeric, value)):
+        return None
+    first, second = value
+    return (first, second) if len(first) == len(second) else None
+
+
+def _numeric(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_number, value))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: float) -> bool:
+    return float(value).is_integer()
+
+
+def _unclear(outer: object) -> bool:
+    """Return whether lists of numbers without names can be read in two ways: two lists without
+    repeated numbers in the second, which could be scores, or lists of such pairs."""
+    if not isinstance(outer, list) or not outer or _is_scored(outer) or _of_matrices(outer):
+        return False
+    pair = _numbers(outer)
+    if pair is not None:
+        second = pair[1]
+        return len(set(second)) == len(second) > 1 and not {*second} <= {0, 1}
+    deep = [isinstance(each, list) and bool(each) and all(map(_numeric, each)) for each in outer]
+    return all(deep) and not all(map(_is_scored, outer))
 
 
 def _grades(value: object) -> bool:
@@ -194,6 +268,9 @@ def _lists_in(outer: Record) -> _Lists | None:
     frame = [value for value in outer.values() if isinstance(value, dict)]
     if frame and len(frame) == len(outer) and not all(map(retrieved.is_graded, frame)):
         index = tuple(frame[0])
+        if any(map(_role, index)):
+            # Entries by query.
+            return None
         if all(value.keys() == frame[0].keys() for value in frame):
             columns = {key: [value[at] for at in index] for key, value in outer.items()}
         elif all(at.isdigit() for value in frame for at in value):
@@ -318,6 +395,8 @@ def read_collection(text: str, file: str, limits: ReadLimits) -> list[Table]:
         if isinstance(part.value, dict) and part.value:
             columns, rows = _of(plain(part.name), places, part)
             refusals = Refusals(f"{file}/{part.name}")
+            if plain(part.name) in _COLLECTED_QUERIES | _COLLECTED:
+                _refuse_unknown_texts(places, part, file)
             if columns:
                 tables.append(table_of_rows("JSON", columns, rows, refusals, limits))
     return tables
@@ -346,6 +425,21 @@ def _of(name: str, places: RecordPlaces, part: RecordPart) -> tuple[tuple[str, .
             (line, (*pair, str(place) if listed else value)) for line, pair, place, value in pairs
         ]
     return (), []
+
+
+def _refuse_unknown_texts(places: RecordPlaces, part: RecordPart, file: str) -> None:
+    """Raise FormatError with the path of an object without a text under a known name."""
+    for each in places.inside(part):
+        texts = [_row(each.value).get(field) for field in _TEXTS]
+        texts = [text for text in texts if text is not None]
+        if isinstance(each.value, dict) and not (texts and all(isinstance(t, str) for t in texts)):
+            raise FormatError(
+                "The object {path} has no text under a known name.",
+                remedy=REASONS["no_text"].remedy,
+                file=file,
+                line=each.line,
+                path=f"{part.name}.{each.name}",
+            )
 
 
 def _row(value: Any) -> dict[str, Any]:

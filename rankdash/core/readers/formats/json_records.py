@@ -18,8 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankdash.core.base.errors import Finding, FormatError, Phrase
-from rankdash.core.readers.formats import nested, retrieved, tools
-from rankdash.core.readers.parse.columns import known, names_a_value, recognise, unknown_shape
+from rankdash.core.readers.formats import grades, nested, retrieved, services, tools
+from rankdash.core.readers.parse.columns import (
+    PLAIN_TEXT,
+    known,
+    names_a_value,
+    plain,
+    recognise,
+    unknown_shape,
+)
 from rankdash.core.readers.parse.limits import ReadLimits, Refusals, named_lines
 from rankdash.core.readers.parse.table import (
     Table,
@@ -177,13 +184,31 @@ def table_of(
     name: str,
     limits: ReadLimits,
 ) -> Table:
-    """Convert records to a table of text."""
+    """Convert records to a table of text; to two tables if numbers could be grades or ids."""
+    key = grades.doubtful(records)
+    if key is None:
+        return _table_of(records, lines, file, name, limits)
+    graded, by_id = grades.as_grades(records, key), grades.as_ids(records, key)
+    table = _table_of(graded, list(lines), file, name, limits)
+    return replace(table, doubt=key, ids=_table_of(by_id, list(lines), file, name, limits))
+
+
+def _table_of(
+    records: list[Record],
+    lines: list[int],
+    file: str,
+    name: str,
+    limits: ReadLimits,
+) -> Table:
     refusals = Refusals(file)
     tool = tools.converted(records, lines, file)
+    unranked = False
     if tool:
         records, lines, name = tool.records, tool.lines, tool.name
     else:
-        records = retrieved.joined(retrieved.with_grades(records))
+        read, lines = services.answered(records, lines, file)
+        unranked = any(isinstance(record, services.Entry) for record in read)
+        records = retrieved.joined(retrieved.with_grades(read))
     keys_seen = tuple(dict.fromkeys(chain.from_iterable(records)))
     negatives = nested.side_alone(records[0]) if records else None
     if negatives:
@@ -198,6 +223,7 @@ def table_of(
         records, lines = nested.flatten(records, lines, refusals)
         refuse_many_rows(len(records), file, limits)
         name = name if tool else f"nested {name}"
+    records, lines = _with_texts(records, lines, refusals)
     keys: dict[str, None] = {}
     inner: set[str] = set()
     for record in records:
@@ -235,7 +261,32 @@ def table_of(
         outcomes=tool.outcomes if tool else (),
         keys=keys_seen,
         inner=frozenset(inner & columns.keys()),
+        unranked=unranked,
     )
+
+
+def _with_texts(
+    records: list[Record], lines: list[int], refusals: Refusals
+) -> tuple[list[Record], list[int]]:
+    """Convert objects to texts in the columns of texts. Refuse rows with other objects there."""
+    columns = list(dict.fromkeys(chain.from_iterable(records)))
+    fields = recognise(columns)
+    for column in columns:
+        if plain(column) in PLAIN_TEXT:
+            fields.setdefault("document", column)
+    keys = [fields[field] for field in ("query", "document", "title") if field in fields]
+    if not any(isinstance(record.get(key), list | dict) for key in keys for record in records):
+        return records, lines
+    opened = [nested.opened(record, fields) for record in records]
+    used: list[Record] = []
+    used_lines: list[int] = []
+    for record, line in zip(opened, lines, strict=True):
+        if isinstance(record, nested.RefusedEntry):
+            refusals.add(record.code, [line], [record.example])
+        else:
+            used.append(record)
+            used_lines.append(line)
+    return used, used_lines
 
 
 def _walk(text: str, walker: _Walker) -> tuple[str, Iterator[tuple[int, Record]]]:

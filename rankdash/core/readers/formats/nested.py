@@ -31,7 +31,7 @@ _SYSTEM = "system"
 _LISTS = {
     name: column
     for column, names in {
-        "document": "docs documents passages candidates contexts paragraphs answers texts "
+        "document": "docs documents passages candidates hits contexts paragraphs answers texts "
         "文档 文档列表 候选",
         "doc_id": "docids corpusids documentids passageids",
         "label": "truescores labels relevance relevances grades gtrels rels relevancelabels "
@@ -56,6 +56,7 @@ _BESIDE_SIDES = {
     ("posscores", "negscores"): "pred_scores",
 }
 _DOCUMENT = frozenset({"document", "doc_id"})
+_TEXTS = ("document", "title")
 _NEEDED = _DOCUMENT | {"label"}
 # Field → a column name that is recognised as this field.
 _FIELD_NAMES = {"score": "initial_score", "reranked": "pred_scores"}
@@ -64,11 +65,20 @@ _FIELD_NAMES = {"score": "initial_score", "reranked": "pred_scores"}
 class RefusedEntry(Record):
     """An entry that cannot be read, with the code of the reason and an example."""
 
-    def __init__(self, record: Record, code: str, lengths: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        record: Record,
+        code: str,
+        lengths: Mapping[str, int] | None = None,
+        *,
+        place: str = "",
+    ) -> None:
+        """lengths: of its lists. place: the path of the value that cannot be read."""
         super().__init__(record)
         query = str(record.get("query", dict(record)))
+        place = place or (named_lengths(lengths) if lengths else "")
         self.code = code
-        self.example = f"{named_lengths(lengths)}: {query}" if lengths else query
+        self.example = f"{place}: {query}" if place else query
 
 
 def named_lengths(lengths: Mapping[str, int]) -> str:
@@ -255,9 +265,7 @@ def _refused(record: Record, lists: Mapping[str, str]) -> RefusedEntry | None:
     named = [record[lists[name]] for name in lists if name in _DOCUMENT]
     if not named[0]:
         return RefusedEntry(record, "no_documents")
-    if any(map(_is_no_document, chain.from_iterable(named))):
-        return RefusedEntry(record, "no_text")
-    return None
+    return without_text(record, (lists[name] for name in lists if name in _DOCUMENT))
 
 
 def scores_in(key: str, value: object) -> bool:
@@ -326,12 +334,49 @@ def _row_of(value: Record) -> Record:
     return row
 
 
+def without_text(record: Record, keys: Iterable[str]) -> RefusedEntry | None:
+    """Return the entry as refused if a document in its lists under the keys has no known text or
+    id, or None."""
+    for key in keys:
+        for at, value in enumerate(record[key]):
+            if _is_no_document(value):
+                return RefusedEntry(record, "no_text", place=f"{key}[{at}]")
+    return None
+
+
 def _is_no_document(value: object) -> bool:
-    """Return whether a document is a list, or an object with inner objects but without a known
-    text."""
+    """Return whether a document is a list, or an object without a known text or id, or with inner
+    objects but without a known text."""
     row = document_row(value)
-    if any(isinstance(row.get(field), list) for field in ("document", "doc_id")):
+    if any(isinstance(row.get(field), list | dict) for field in ("doc_id", *_TEXTS)):
         return True
-    if not isinstance(value, dict) or row.keys() & {"document", "title"}:
+    if not isinstance(value, dict) or row.keys() & {*_TEXTS}:
         return False
-    return any(isinstance(inner, dict) and inner for inner in _row_of(value).values())
+    inner = any(isinstance(each, dict) and each for each in _row_of(value).values())
+    return inner or "doc_id" not in row
+
+
+def opened(record: Record, fields: Mapping[str, str]) -> Record:
+    """Convert objects in the fields of texts of a row to texts and ids. A row with an object
+    without a known text is refused. fields: field → key."""
+    for field in ("query", *_TEXTS):
+        key = fields.get(field)
+        value = record.get(key) if key else None
+        if key is None or not (isinstance(value, dict) or _holds_objects(value)):
+            continue
+        if field == "query":
+            query = _query_of({key: value})
+            inner = {key: query.get("query"), "query_id": query.get("query_id")}
+        else:
+            row = document_row(value) if isinstance(value, dict) else {}
+            inner = {**row, key: row.get("document", row.get("title"))}
+            inner.pop("document" if key != "document" else "", None)
+        if not isinstance(inner[key], str):
+            return RefusedEntry(record, "no_text", place=key)
+        names = {fields.get(name, name): each for name, each in inner.items() if each is not None}
+        record = {**names, **record, key: inner[key]}
+    return record
+
+
+def _holds_objects(value: object) -> bool:
+    return isinstance(value, list) and any(isinstance(each, dict | list) for each in value)

@@ -19,7 +19,14 @@ from itertools import chain
 from typing import Any
 
 from rankdash.core.readers.formats import nested
-from rankdash.core.readers.parse.columns import MOST_GRADES, PLAIN_SCORE, SYSTEM, plain, recognise
+from rankdash.core.readers.parse.columns import (
+    HIGHEST_GRADE,
+    MOST_GRADES,
+    PLAIN_SCORE,
+    SYSTEM,
+    plain,
+    recognise,
+)
 
 Record = dict[str, Any]
 
@@ -61,7 +68,7 @@ _QUERIES = {"userinput": "query", "input": "query", "prompt": "query"}
 _AROUND = ("inputs", "input", "outputs", "output", "referenceoutputs", "referenceoutput")
 _IDS = re.compile(r"ids?$")
 _TEXTS = re.compile(r"(context|text|passage|chunk|paragraph)s?$")
-_GRADED = re.compile(r"(score|judgment|judgement)s$")
+GRADED = re.compile(r"(score|judgment|judgement)s$")
 _TOKEN = re.compile(r"[!-~]{1,100}")
 _NUMBER = re.compile(r"[0-9]{1,100}")
 # Fields of documents, which a value of the query must not be mistaken for.
@@ -105,9 +112,9 @@ def _refused(record: Record, roles: Mapping[str, list[str]]) -> nested.RefusedEn
 
     documents = listed("retrieved") or listed("documents") or listed("reranked")
     relevant = listed("relevant")
-    for key in {*documents, *relevant, *listed("reranked")}:
-        if any(isinstance(document, list) for document in lists[key]):
-            return nested.RefusedEntry(record, "no_text")
+    refused = nested.without_text(record, [*documents, *relevant, *listed("reranked")])
+    if refused:
+        return refused
     # Empty lists of texts or scores mean that documents have none.
     filled = [key for key in documents if lists[key]] or documents
     lengths_of_relevant = {len(lists[key]) for key in relevant}
@@ -217,6 +224,8 @@ def _beside(key: str, roles: Mapping[str, list[str]], records: Sequence[Record])
         return False
     if not any(_NUMBER.fullmatch(text) for _, docs in lists for text in _scalars(docs)):
         return True
+    if any(each is not None and each > HIGHEST_GRADE for graded, _ in lists for each in graded):
+        return False
     paired = [graded for graded, docs in lists if len(graded) == len(docs)]
     repeated = any(len(set(graded)) < len(graded) for graded in paired)
     ids_are_numbers = all(_numeric(docs) for _, docs in lists)
@@ -230,7 +239,7 @@ def _grades_of(key: str, others: Sequence[str], records: Sequence[Record]) -> bo
     if not all(isinstance(value, list) and _numeric(value) for value in values):
         return False
     listed = [record[other] for record in records for other in others if record.get(other)]
-    return bool(_GRADED.search(plain(key))) or not any(map(_numeric, listed))
+    return bool(GRADED.search(plain(key))) or not any(map(_numeric, listed))
 
 
 def _names_documents(key: str, roles: Mapping[str, list[str]], records: Sequence[Record]) -> bool:

@@ -13,6 +13,7 @@ from rankdash.core.readers.parse.annotators import Together, WordsNeeded, ask_fo
 from rankdash.core.readers.parse.columns import (
     SYSTEM,
     MappingNeeded,
+    NumbersNeeded,
     doubts,
     fields_of,
     guess,
@@ -73,6 +74,7 @@ def interpret(
             file_name=unknown[0],
             files=", ".join(table.file for table, _ in tables),
         )
+    tables, mapping, columns, question = _decided(tables, mapping, columns)
     if columns:
         mapping = {**_changed(tables, columns, ranking=bool(beside)), **mapping}
     labelled = {table.file for table, _ in tables if _surely_labels(table, mapping.get(table.file))}
@@ -80,7 +82,6 @@ def interpret(
     parts: list[ParsedFile] = []
     unsettled: list[tuple[Table, Source]] = []
     problems = list(errors)
-    question: MappingNeeded | WordsNeeded | None = None
     for table, source in tables:
         file_mapping, graded = mapping.get(table.file), words.get(table.file)
         try:
@@ -115,9 +116,73 @@ def interpret(
         _ask_for_labels(tables, parts, mapping)
     position = {table.file: index for index, (table, _) in enumerate(tables)}
     return [
-        replace(part, columns=tuple(tables[position[part.file]][0].columns))
+        replace(part, columns=_columns_of(tables[position[part.file]][0]))
         for part in sorted(parts, key=lambda part: position[part.file])
     ]
+
+
+Question = NumbersNeeded | MappingNeeded | WordsNeeded
+_Mapping = Mapping[str, Mapping[str, str]]
+
+
+def _decided(
+    tables: Sequence[tuple[Table, Source]], mapping: _Mapping, columns: Mapping[str, str] | None
+) -> tuple[list[tuple[Table, Source]], _Mapping, Mapping[str, str] | None, Question | None]:
+    """Choose the table of grades or of ids, as mapped by the user, for files with numbers that
+    could be both. Return the tables, the other mappings, and the first question without an answer.
+    """
+    decided: list[tuple[Table, Source]] = []
+    question: Question | None = None
+    rest = dict(mapping)
+    keys = {table.doubt for table, _ in tables if table.doubt}
+    for table, source in tables:
+        chosen = {**(columns or {}), **mapping.get(table.file, {})}
+        field = next((name for name in _NUMBERS if chosen.get(name) == table.doubt), None)
+        if table.doubt and field is None:
+            question = question or _numbers_question(table)
+        elif table.doubt and table.ids is not None:
+            read = table.ids if field == "doc_id" else table
+            note = Finding(
+                "note",
+                "columns_chosen",
+                "Columns, as chosen: {columns}.",
+                {"columns": f"{field} = {table.doubt}"},
+                file=table.file,
+            )
+            table = replace(read, doubt=table.doubt, findings=(*table.findings, note))
+            others = _without(mapping.get(table.file, {}), table.doubt)
+            rest.pop(table.file, None)
+            rest |= {table.file: others} if others else {}
+        decided.append((table, source))
+    for key in keys:
+        columns = _without(columns or {}, key)
+    return decided, rest, columns, question
+
+
+# What numbers can be, by the field that the user maps their key to.
+_NUMBERS = ("label", "doc_id")
+
+
+def _without(columns: Mapping[str, str], key: str) -> dict[str, str]:
+    return {
+        field: column
+        for field, column in columns.items()
+        if not (field in _NUMBERS and column == key)
+    }
+
+
+def _numbers_question(table: Table) -> NumbersNeeded:
+    """Return the question with the first query as an example. Its rows list the documents."""
+    frame = table.frame
+    ids = frame["doc_id" if "doc_id" in frame else "document"]
+    queries = frame["query_id" if "query_id" in frame else "query"]
+    first = (queries == queries.iloc[0]) & frame["label"].notna()
+    examples = (", ".join(column[first].head(5)) for column in (frame["label"], ids))
+    return NumbersNeeded(table.file, table.doubt, *examples)
+
+
+def _columns_of(table: Table) -> tuple[str, ...]:
+    return (*table.columns, *filter(None, [table.doubt]))
 
 
 def refuse_lacking(columns: Mapping[str, str] | None, parts: Sequence[ParsedFile]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
-from rankdash.core.base.errors import DataError, Finding, FormatError
+from rankdash.core.base.errors import DataError, Finding, FormatError, Phrase
 from rankdash.core.base.i18n import plain as number
 from rankdash.core.data.arrays import numbers_of, objects
 from rankdash.core.readers.parse.limits import counted, named_lines
@@ -41,7 +42,8 @@ _NAMES: dict[str, str] = {
     "标题 文档标题 题目 商品标题 商品名称",
     "label": "label labels relevance rel relevancelabel relevancegrade relevancescore "
     "relevancejudgment relevancejudgement grade rating judgment judgement qrel gain truescore "
-    "truelabel gold goldlabel esci esclilabel escilabel annotation isrelevant relevant "
+    "truelabel truerelevance ytrue gold goldlabel esci esclilabel escilabel annotation isrelevant "
+    "relevant "
     "标签 标注 标记 相关性 相关度 相关 相关等级 相关程度 相关性标签 相关性等级 "
     "相关性评分 相关性得分 相关性分数 相关度评分 相关度得分 "
     "是否相关 等级 评级 评分 打分 分级 人工标注",
@@ -51,7 +53,8 @@ _NAMES: dict[str, str] = {
     "rank": "rank ranking position pos firststagerank initialrank retrievalrank bm25rank "
     "排名 名次 位次 排序 初始排名 检索排名 召回排名 初排排名",
     "reranked": "predscore predscores prediction predictions predictedscore rerankscore "
-    "rerankerscore rerankedscore crossencoderscore 预测分数 预测得分 重排分数 重排得分 精排分数",
+    "rerankerscore rerankedscore crossencoderscore yscore "
+    "预测分数 预测得分 重排分数 重排得分 精排分数",
 }
 _FIELD_OF = {name: field for field, names in _NAMES.items() for name in names.split()}
 # Other names for columns of a system's scores: pred_scores_bge, minilm_rerank_score.
@@ -63,9 +66,11 @@ _OF_A_SYSTEM = re.compile(
 SYSTEM = "pred_scores "
 PLAIN_SCORE = ("score", "scores", "分数", "得分")
 PLAIN_ID = ("id", "编号")
-_PLAIN_TEXT = ("text", "texts")
+PLAIN_TEXT = ("text", "texts")
 # The most distinct grades of a scale; scores of a search system hardly ever repeat.
 MOST_GRADES = 12
+# Higher whole numbers are ids.
+HIGHEST_GRADE = 100
 _HINTS = {
     field: re.compile(pattern)
     for field, pattern in {
@@ -119,7 +124,28 @@ class MappingNeeded(FormatError):  # noqa: N818 - a question that the user answe
         )
 
 
+class NumbersNeeded(FormatError):  # noqa: N818 - a question that the user answers
+    """Numbers that could be the grades of documents or their ids.
+
+    key: the key of their lists. numbers, documents: an example of both.
+    """
+
+    def __init__(self, file: str, key: str, numbers: str, documents: str) -> None:
+        self.key, self.numbers, self.documents = key, numbers, documents
+        super().__init__(
+            "The numbers under {key} ({numbers}) could be the grades of the documents "
+            "({documents}), or the ids of the relevant ones.",
+            remedy="Choose --columns label={key} if they are grades, or --columns doc_id={key} if "
+            "they are ids.",
+            file=file,
+            key=key,
+            numbers=numbers,
+            documents=documents,
+        )
+
+
 # An example in the error about JSON with an unknown structure.
+_SEEN_CHARS = 80
 _SHAPE = '{"query": "…", "retrieved": ["d3", "d1"], "relevant": {"d1": 2}}'
 
 
@@ -136,6 +162,38 @@ def unknown_shape(file: str, seen: str, line: int | None = None) -> FormatError:
         line=line,
         seen=seen,
         example=_SHAPE,
+    )
+
+
+_KINDS = {
+    dict: Phrase("an object"),
+    list: Phrase("a list"),
+    int: Phrase("a whole number"),
+    str: Phrase("a text or a number"),
+}
+
+
+def unexpected(path: str, kind: Any, seen: object, file: str, line: int) -> FormatError:
+    """Return the error for a value of JSON that is not of the expected kind. path: its keys."""
+    return FormatError(
+        "The value of {path} must be {kind}, not {seen}.",
+        remedy="Write the value as the tool does. Nothing was read from the file.",
+        file=file,
+        line=line,
+        path=path,
+        kind=_KINDS.get(kind, Phrase("a finite number")),
+        seen=json.dumps(seen, ensure_ascii=False)[:_SEEN_CHARS],
+    )
+
+
+def lacking(path: str, file: str, line: int) -> FormatError:
+    """Return the error for a missing value of JSON. path: its keys."""
+    return FormatError(
+        "The value of {path} is missing.",
+        remedy="Write the value as the tool does. Nothing was read from the file.",
+        file=file,
+        line=line,
+        path=path,
     )
 
 
@@ -185,7 +243,7 @@ def names_a_value(column: str) -> bool:
 
 def known(columns: Sequence[str]) -> int:
     """Return the number of columns with known names, including ambiguous names."""
-    ambiguous = (*PLAIN_SCORE, *PLAIN_ID, *_PLAIN_TEXT)
+    ambiguous = (*PLAIN_SCORE, *PLAIN_ID, *PLAIN_TEXT)
     return sum(plain(name) in _FIELD_OF or plain(name) in ambiguous for name in columns)
 
 
@@ -259,7 +317,7 @@ def _few_whole_steps(values: pd.Series[str]) -> bool:
 
 def _settle_id_and_text(fields: dict[str, str], by_plain_name: Mapping[str, str]) -> None:
     identity = next((by_plain_name[name] for name in PLAIN_ID if name in by_plain_name), None)
-    text = next((by_plain_name[name] for name in _PLAIN_TEXT if name in by_plain_name), None)
+    text = next((by_plain_name[name] for name in PLAIN_TEXT if name in by_plain_name), None)
     queries = bool({"query", "query_id"} & set(fields))
     documents = bool({"document", "doc_id", "title"} & set(fields))
     if text and queries and "document" not in fields and (documents or "query" in fields):
@@ -299,7 +357,7 @@ def id_and_text(frame: pd.DataFrame) -> tuple[str, str] | None:
     such names."""
     names = {plain(column): column for column in reversed(list(frame.columns))}
     identity = next((names[name] for name in PLAIN_ID if name in names), None)
-    text = next((names[name] for name in _PLAIN_TEXT if name in names), None)
+    text = next((names[name] for name in PLAIN_TEXT if name in names), None)
     return (identity, text) if identity and text else None
 
 

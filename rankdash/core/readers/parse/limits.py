@@ -170,9 +170,10 @@ REASONS = {
         "Write a list of ids for each query, such as d1, d2.",
     ),
     "no_text": Reason(
-        "Entries excluded because a document is a list, or an object without a text under a known "
-        "name",
-        "Write each document as a text, or name its text text, contents, segment or document.",
+        "Entries excluded because a document or a query is a list, or an object without a text "
+        "under a known name",
+        "Write each document as a text, or name its text text, contents, segment or document; name "
+        "the text of a query text or query.",
     ),
     "no_label": Reason(
         "Rows excluded because the label is empty",
@@ -246,7 +247,7 @@ class Refusals:
         reason = REASONS[code]
         others = [line for other, lines in self._lines.items() if other != code for line in lines]
         more = self.cause or (_message(OTHER_REASONS, others) if others else "")
-        if code == "not_paired":
+        if code in ("not_paired", "no_text"):
             more = Phrase("First: {example}.", example=self._examples[code][0])
         raise FormatError(
             "Rows that cannot be used: {refused:,} of {rows:,}, so nothing was read. {why}"

@@ -290,7 +290,7 @@ class _Rows:
                 self._refuse(_BAD.get(field, "bad_score"), bad & ~blank(self._table.arrow(column)))
         if "label" in self._fields:
             self._check_labels(self._table.arrow(self._fields["label"]))
-        elif self._numbers:
+        elif self._numbers and not self._table.unranked:
             self._refuse(_BAD.get(next(iter(self._numbers)), "bad_score"), ~self._ranked())
         self._note_unranked()
         self._compare_rank_and_score()
@@ -361,7 +361,8 @@ class _Rows:
                 "Rows without a label, used as unjudged candidates: {count}.",
                 unlabelled,
             )
-        self._refuse("no_label", empty_cells & ~ranked)
+        if not self._table.unranked:
+            self._refuse("no_label", empty_cells & ~ranked)
         if read.words:
             self.findings.append(word_finding(self._table.file, read.words, self._words))
 

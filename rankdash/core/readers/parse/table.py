@@ -89,6 +89,9 @@ class Table:
     keys:     the keys of JSON entries.
     inner:    columns in which JSON entries have lists or objects of unknown meaning.
     outcomes: the latencies and failures of queries, if the file contains them.
+    doubt:    the key of numbers that could be grades or ids; in this table, they are grades. ids:
+              the table in which they are ids.
+    unranked: True if a row without a label and a score is a candidate that was not ranked.
     """
 
     file: str
@@ -104,6 +107,9 @@ class Table:
     keys: tuple[str, ...] = ()
     inner: frozenset[str] = frozenset()
     outcomes: tuple[Outcome, ...] = ()
+    doubt: str = ""
+    ids: Table | None = None
+    unranked: bool = False
 
     @property
     def frame(self) -> pd.DataFrame:
