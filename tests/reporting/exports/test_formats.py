@@ -119,6 +119,16 @@ def test_ratings_of_quepid_have_the_texts_of_the_queries(data):
     assert {(row.query, row.docid): row.rating for row in found.itertuples()} == expected
 
 
+def test_ranks_without_scores_are_a_ranking_for_ranx(tmp_path):
+    study = study_of()
+    data = study.dataset.with_candidates(
+        Ranking.from_lists((q, ["d0", "d1", "d2"], [3.0, 2.0, 1.0]) for q in ("q0", "q1")), ""
+    )
+    again = read(rd.export(data, (), tmp_path / "ranx", "ranx"))
+    assert lists_of(again.candidates) == lists_of(data.candidates)
+    assert labels_of(again) == labels_of(data)
+
+
 def test_every_system_is_written_and_read_as_a_system(tmp_path):
     study = study_of()
     runs = [run for system in study.challengers if (run := study.run(system)) is not None]

@@ -590,17 +590,22 @@ def is_ranx(outer: object) -> bool:
     return 2 * sum(numeric) > len(inner) > 2 * known(names)
 
 
+# Lists of fewer documents may have one label of each grade.
+_LONG = 3
+
+
 def read_ranx(text: str, file: str, limits: ReadLimits) -> Table:
     """Read one row per pair; a value that is not a number is refused with its line."""
     places, refusals = RecordPlaces(text), Refusals(file)
     rows: list[tuple[str | None, ...]] = []
     lines: list[int] = []
-    values: list[object] = []
+    values: list[list[object]] = []
     for query in places.inside(places.outermost()):
+        values.append([])
         if not query.value:
             refusals.add("no_documents", [query.line], [query.name])
         for document in places.inside(query):
-            values.append(document.value)
+            values[-1].append(document.value)
             lines.append(document.line)
             rows.append((query.name, document.name, text_of(document.value)))
     field, name = ("label", "ranx qrels") if _are_labels(values) else ("score", "ranx run")
@@ -608,13 +613,17 @@ def read_ranx(text: str, file: str, limits: ReadLimits) -> Table:
     return table_of_rows(name, ("query_id", "doc_id", field), numbered, refusals, limits)
 
 
-def _are_labels(values: list[object]) -> bool:
-    distinct = {value for value in values if isinstance(value, int | float)}
+def _are_labels(by_query: list[list[object]]) -> bool:
+    values = [value for each in by_query for value in each]
+    numeric = [[value for value in each if isinstance(value, int | float)] for each in by_query]
+    distinct = {value for each in numeric for value in each}
     whole = all(float(value).is_integer() for value in distinct)
-    written_whole = all(isinstance(value, int) for value in values if value in distinct)
+    written_whole = all(isinstance(value, int) for each in numeric for value in each)
     # Runs hardly ever repeat a score, labels nearly always repeat a grade.
     repeats = 2 * len(distinct) <= len(values)
-    return whole and len(distinct) <= MOST_GRADES and (written_whole or repeats)
+    # Scores made from ranks repeat in other queries only.
+    ranks = max(map(len, numeric)) >= _LONG and all(len({*e}) == len(e) for e in numeric)
+    return whole and len(distinct) <= MOST_GRADES and (written_whole or (repeats and not ranks))
 
 
 # Topics of TREC CAsT and iKAT: conversations whose turns are the queries.
