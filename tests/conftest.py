@@ -77,6 +77,7 @@ MAY_LACK = (
     "root may write anywhere",
     "could not import 'ray'",  # A cluster needs more than a busy machine of two processors has.
     "the search engine ",  # rankdash does not need them.
+    "the tool ",
 )
 
 
