@@ -26,7 +26,8 @@ def ir_measures_provider(conventions: Conventions | None = None) -> Any:
         threshold of a measure, such as 2 in P(rel=2)@5, replaces the one of the conventions.
 
     The provider supports every measure of ir_measures that `evaluate` accepts by the same name. A
-    query without a value is omitted from the values and from their mean.
+    query without a value is omitted from the values and from their mean. ERR uses the highest label
+    of the conventions or of the labels, while other providers use 4.
 
     Raises UnavailableError if ir_measures is not installed.
     """

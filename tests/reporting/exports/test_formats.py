@@ -108,15 +108,54 @@ def test_a_format_is_read_as_what_was_written_or_refused_by_name(name, carries, 
         assert dict(again.document_text()) == dict(data.document_text())
 
 
+@pytest.mark.parametrize("name", ["mteb", "rank-llm"])
+@given(data=data_sets())
+def test_a_ranking_for_another_tool_is_read_as_the_same_ranking(name, data):
+    with TemporaryDirectory() as folder:
+        path = written(data, name, folder)
+        assert isinstance(path, Path)
+        (file,) = (each for each in path.rglob("*") if each.is_file())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = rd.read_run(file, data)
+    assert lists_of(run.ranking) == lists_of(data.candidates)
+
+
+@given(data=data_sets())
+def test_a_request_of_elasticsearch_is_read_as_the_same_labels(data):
+    with TemporaryDirectory() as folder:
+        path = written(data, "rank-eval", folder)
+        assert isinstance(path, Path) != has_fractions(data)
+        if isinstance(path, str):
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            again = rd.read(
+                path, {q: dict.fromkeys(docs, 0.5) for q, docs in lists_of(data.candidates).items()}
+            )
+    assert labels_of(again) == labels_of(data)
+    texts = data.query_text()
+    assert {q: t for q, t in again.query_text().items() if t} == dict(
+        texts[texts.index.isin(data.qrels["query_id"])]
+    )
+
+
 @given(data=data_sets())
 def test_ratings_of_quepid_have_the_texts_of_the_queries(data):
     with TemporaryDirectory() as folder:
         path = written(data, "quepid", folder)
         assert isinstance(path, Path)
         found = pd.read_csv(path, dtype={"query": str, "docid": str}, keep_default_na=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            again = rd.read(path, retrieval="rows")
     texts = data.query_text()
     expected = {(texts[query], doc): label for (query, doc), label in labels_of(data).items()}
     assert {(row.query, row.docid): row.rating for row in found.itertuples()} == expected
+    texts = again.query_text()
+    assert {
+        (texts[query], doc): label for (query, doc), label in labels_of(again).items()
+    } == expected
 
 
 def test_ranks_without_scores_are_a_ranking_for_ranx(tmp_path):
