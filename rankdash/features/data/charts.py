@@ -92,9 +92,11 @@ def _binned(chances: Sequence[float]) -> list[float]:
 
 
 @draw.chart(_words_alt)
-def words_chart(ink: style.Ink, chances: Sequence[float], of_others: Sequence[float]) -> go.Figure:
+def words_chart(
+    ink: style.Ink, chances: Sequence[float], of_others: Sequence[float], level: float
+) -> go.Figure:
     """Draw the share of queries in each tenth of the chance, next to the share with the labels of
-    another query. Queries above the first tenth are candidates."""
+    another query. level: the chance above which queries are candidates."""
     ranges = [f"≤ {share_percent((at + 1) / _BINS)}" for at in range(_BINS)]
     own, other = _binned(chances), _binned(of_others)
     hover = "%{x}: %{y:.1%}<extra></extra>"
@@ -104,7 +106,11 @@ def words_chart(ink: style.Ink, chances: Sequence[float], of_others: Sequence[fl
                 ranges,
                 own,
                 name=_("labels of the query"),
-                marker={"color": [style.BETTER] + [style.WORSE] * (_BINS - 1)},
+                marker={
+                    "color": [
+                        style.BETTER if at / _BINS < level else style.WORSE for at in range(_BINS)
+                    ]
+                },
                 hovertemplate=hover,
             ),
             draw.scatter(
@@ -120,5 +126,5 @@ def words_chart(ink: style.Ink, chances: Sequence[float], of_others: Sequence[fl
         ink,
         _WORDS_HEIGHT,
         xaxis=style.axis(_("random documents that share as many words"), type="category"),
-        yaxis=style.axis(_p("chart", "queries"), rangemode="tozero", tickformat=".0%", nticks=5),
+        yaxis=style.axis(_("share of queries"), rangemode="tozero", tickformat=".0%", nticks=5),
     )

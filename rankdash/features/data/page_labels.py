@@ -21,7 +21,7 @@ from rankdash.kit.widgets.text import markdown_safe, table_html
 _MOST_SYSTEMS = 12
 _MOST_ROWS = 500
 # Of the columns, in pixels.
-_WIDTHS = (190, 190, 160, 60, 300)
+_WIDTHS = (170, 200, 160, 60, 320)
 
 
 def draw(dataset_id: str) -> None:
@@ -30,17 +30,22 @@ def draw(dataset_id: str) -> None:
         found = _found(dataset_id)
     for warning in words_labels.warnings(found):
         st.error(markdown_safe(warning, 800), icon=":material/error:")
-    counts, chart = st.columns([3, 2])
-    counts.html(table_html(words_labels.check_headings(), words_labels.check_rows(found)))
-    if found.words is not None:
+    if found.words is None:
+        notes = st.container()
+    else:
+        chart, notes = st.columns([3, 2])
         with chart:
             widgets_charts.draw(
                 charts.words_chart(
-                    found.words.table["chance"].tolist(), found.words.of_others.tolist()
+                    found.words.table["chance"].tolist(),
+                    found.words.of_others.tolist(),
+                    found.checks[-1].level,
                 ),
                 key="doubtful.words",
             )
-    st.caption(" ".join(words_labels.notes(found)))
+    for note in words_labels.notes(found):
+        notes.caption(note)
+    st.html(table_html(words_labels.check_headings(), words_labels.check_rows(found)))
     if len(found.candidates):
         _candidates(found, dataset_id)
 

@@ -19,15 +19,18 @@ from rankdash.core.readers.checks.doubtful_labels import (
     Reason,
 )
 
+# The assumed share of wrong labels.
+_ASSUMED = 0.01
+
 
 def titles() -> dict[Reason, str]:
     """Return the title of each check."""
     return {
-        "twin_label": _("Equal texts with different labels"),
-        "twin_unlabelled": _("No label, but equal to a relevant text"),
-        "ranked_low": _("Relevant, but ranked low everywhere"),
-        "ranked_top": _("Not relevant, but at the top everywhere"),
-        "few_words": _("No more words of the query than random documents"),
+        "twin_label": _("Equal texts, different labels"),
+        "twin_unlabelled": _("Equal text without a label"),
+        "ranked_low": _("Relevant, ranked low"),
+        "ranked_top": _("Not relevant, ranked high"),
+        "few_words": _("Few words of the query"),
     }
 
 
@@ -46,9 +49,9 @@ def warnings(found: DoubtfulLabels) -> list[str]:
     return []
 
 
-def check_rows(found: DoubtfulLabels) -> list[tuple[str, str, str, str, str]]:
-    """Return a row for each check that applies: title, labels checked, candidates, and the shares
-    of correct and of wrong labels that the check lists."""
+def check_rows(found: DoubtfulLabels) -> list[tuple[str, ...]]:
+    """Return a row for each check that applies: title, labels checked, candidates, the shares of
+    correct and of wrong labels that the check lists, and of wrong labels among the candidates."""
     return [
         (
             titles()[each.reason],
@@ -61,7 +64,7 @@ def check_rows(found: DoubtfulLabels) -> list[tuple[str, str, str, str, str]]:
     ]
 
 
-def check_headings() -> tuple[str, str, str, str, str]:
+def check_headings() -> tuple[str, ...]:
     """Return the headings of `check_rows`."""
     return (
         _p("column", "check"),
@@ -69,18 +72,26 @@ def check_headings() -> tuple[str, str, str, str, str]:
         _p("column", "candidates"),
         _("correct labels that are listed"),
         _("wrong labels that are listed"),
+        _("wrong candidates, if {share} of labels are wrong", share=share_percent(_ASSUMED)),
     )
 
 
-def _rates(check: LabelCheck, *, like_others: bool) -> tuple[str, str]:
+def _rates(check: LabelCheck, *, like_others: bool) -> tuple[str, str, str]:
     if check.reason.startswith("twin"):
-        return _("none by chance: the texts are equal"), ""
+        return _("none by chance: the texts are equal"), "", ""
     if check.few:
-        return _("too few queries to estimate it"), ""
+        return _("too few queries to estimate it"), "", ""
     wrong = "" if check.of_wrong is None else share_percent(check.of_wrong)
+    if check.weak and not like_others:
+        return _("not listed: too many correct ones"), wrong, ""
     if check.reason == "few_words" and like_others:
-        return "", wrong
-    return _("at most {share}", share=share_percent(check.of_correct)), wrong
+        return "", wrong, ""
+    hits = check.hits(_ASSUMED)
+    return (
+        _("at most {share}", share=share_percent(check.of_correct)),
+        wrong,
+        "" if hits is None else share_percent(hits),
+    )
 
 
 def candidates_of(found: DoubtfulLabels, reason: Reason) -> list[tuple[str, str, str, str]]:
@@ -136,26 +147,25 @@ def evidence(row: Any) -> str:
     """Return the evidence of a candidate, a row of `DoubtfulLabels.candidates`."""
     if row.reason.startswith("twin"):
         return _(
-            "The equal text {twin} has the label {label}.",
+            "Equal to {twin}, label {label}",
             twin=row.twin,
             label=plain(row.twin_label),
         )
     if row.reason == "few_words":
         return _(
-            "{words} of the query's words; random documents: {random}. {chance} of random "
-            "documents contain as many.",
+            "{words} of the words, random documents {random}; chance {chance}",
             words=share_percent(row.words),
             random=share_percent(row.random_words),
             chance=share_percent(row.chance),
         )
     text = _(
-        "Ranks from {best} to {worst}.",
+        "Ranks {best} to {worst}",
         best=number(row.best_rank, 0),
         worst=number(row.worst_rank, 0),
     )
     if math.isnan(row.grade):
         return text
-    return paragraph([text, _("Mean grade of the judges: {grade}.", grade=plain(row.grade))])
+    return "; ".join([text, _("Mean grade of the judges: {grade}", grade=plain(row.grade))])
 
 
 def table(found: DoubtfulLabels, data: Dataset) -> pd.DataFrame:
@@ -184,6 +194,8 @@ def as_json(found: DoubtfulLabels) -> dict[str, Any]:
                 "listed": each.listed,
                 "correct_listed_at_most": None if each.few else each.of_correct,
                 "wrong_listed": None if each.few else each.of_wrong,
+                "level": each.level,
+                "weak": each.weak,
             }
             for each in found.checks
         ],

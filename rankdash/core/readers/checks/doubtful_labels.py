@@ -32,9 +32,14 @@ REASONS: tuple[Reason, ...] = (
     "ranked_top",
     "few_words",
 )
-TOP = 3
-"""A document is at the top of a ranking if its rank is at most this."""
-
+# Levels of a check, the least strict first: a document is low below this share of a ranking, at the
+# top until this rank, and shares few words above this chance.
+_LOW = (0.5, 0.75, 0.9)
+_TOP = (3, 1)
+_CHANCES = (LEVEL, 0.25, 0.5)
+# A level is used if it lists wrong labels at least this many times as often as labels on average.
+# If a third of the labels is wrong, no check can reach more.
+_LIFT = 3
 # In a shorter list, the second half is close to the top.
 _FEWEST_RANKED = 10
 _WITNESSES = 2
@@ -51,6 +56,7 @@ class LabelCheck:
 
     checked: the number of labels that the check applies to, of `queries` queries; for "few_words"
         the number of queries, for twins the number of groups of equal texts.
+    level: the strictness of the check; the first level at which it is not `weak`, or the strictest.
     of_wrong: the share of wrong labels that the check lists: of random documents of the rankings
         for "ranked_low", of relevant documents for "ranked_top", of labels of other queries for
         "few_words". None if unknown. Twins need no share: their texts are equal.
@@ -61,11 +67,20 @@ class LabelCheck:
     checked: int
     listed: int
     of_wrong: float | None = None
+    level: float = 0.0
 
     @property
     def few(self) -> bool:
         """True if the data are too few to estimate shares."""
         return self.queries < FEWEST
+
+    @property
+    def weak(self) -> bool:
+        """True if wrong labels are listed hardly more often than others. There are no candidates
+        then."""
+        if self.few or self.of_wrong is None:
+            return False
+        return self.listed * _LIFT > self.of_wrong * self.checked
 
     @property
     def of_correct(self) -> float:
@@ -78,6 +93,13 @@ class LabelCheck:
             return 1.0
         listed = self.listed * self.queries / self.checked
         return float(betaincinv(listed + 1, self.queries - listed, _LIMIT))
+
+    def hits(self, share: float) -> float | None:
+        """Return the share of candidates that are wrong if this share of labels is wrong; None if
+        unknown."""
+        if self.few or self.of_wrong is None or not self.listed:
+            return None
+        return min(share * self.of_wrong * self.checked / self.listed, 1.0)
 
     @property
     def wrong(self) -> float | None:
@@ -132,20 +154,37 @@ def doubtful_labels(
         checks += [check for check, _ in contradicted]
     tables = [twins, *(table for _, table in contradicted)]
     if words is not None:
-        listed = words.table["chance"] > LEVEL
-        of_others = float((words.of_others > LEVEL).mean())
-        checks.append(
-            LabelCheck("few_words", len(listed), len(listed), int(listed.sum()), of_others)
+        check, rows = _strict_enough(
+            [
+                (_few_words(words, level), words.table["chance"].to_numpy() > level)
+                for level in (_CHANCES[:1] if words.like_others else _CHANCES)
+            ]
         )
+        checks.append(check)
         if words.like_others:
             shift, tables = likely_shift(dataset, documents), [twins]
         else:
-            found = words.table[listed].sort_values("chance", ascending=False, kind="stable")
+            found = words.table.iloc[rows].sort_values("chance", ascending=False, kind="stable")
             tables.append(found.drop(columns="documents").assign(reason="few_words"))
     candidates = pd.concat([each for each in tables if len(each)] or [twins], ignore_index=True)
     candidates = candidates.reindex(columns=list(_COLUMNS))
     candidates["twin"] = candidates["twin"].astype(object).fillna("")
     return DoubtfulLabels(tuple(checks), candidates, words, shift, witnesses)
+
+
+def _few_words(words: SharedWords, level: float) -> LabelCheck:
+    queries, listed = len(words.table), int((words.table["chance"] > level).sum())
+    of_others = float((words.of_others > level).mean())
+    return LabelCheck("few_words", queries, queries, listed, of_others, level)
+
+
+def _strict_enough(levels: Sequence[tuple[LabelCheck, Flags]]) -> tuple[LabelCheck, Integers]:
+    """Return the first check that is not weak, and its rows; if all are weak, the last and no
+    rows. levels: check → flags of its rows, the least strict first."""
+    for check, flags in levels:
+        if not check.weak:
+            return check, np.flatnonzero(flags)
+    return levels[-1][0], np.zeros(0, dtype=np.int64)
 
 
 class _Pool:
@@ -204,28 +243,60 @@ class _Pool:
         other labels."""
         long = self.size >= _FEWEST_RANKED
         graded = np.isfinite(self.grade)
+        ranked = self.rank > 0
         enough = (long.sum(axis=1) + graded.sum(axis=1)) >= _WITNESSES
-        low = (~long | (self.rank == 0) | (2 * self.rank > self.size)).all(axis=1)
-        low &= enough & (long & (self.rank > 0)).any(axis=1)
-        low &= (~graded | (self.grade <= 0)).all(axis=1)
-        top = (~long | ((self.rank > 0) & (self.rank <= TOP))).all(axis=1)
-        top &= enough & long.any(axis=1) & (~graded | (self.grade >= 0.5)).all(axis=1)
         relevant, other = enough & (self.label > 0), enough & (self.label <= 0)
         # Random documents need the same judges.
         random = enough & (graded.any(axis=1) if graded.shape[1] else True)
+        low = enough & (long & ranked).any(axis=1) & (~graded | (self.grade <= 0)).all(axis=1)
+        top = enough & long.any(axis=1) & (~graded | (self.grade >= 0.5)).all(axis=1)
         return [
-            self._check("ranked_low", relevant, low, random),
-            self._check("ranked_top", other, top, relevant),
+            self._check(
+                "ranked_low",
+                relevant,
+                {
+                    level: low & (~long | ~ranked | (self.rank > level * self.size)).all(axis=1)
+                    for level in _LOW
+                },
+                random,
+            ),
+            self._check(
+                "ranked_top",
+                other,
+                {
+                    level: top & (~long | (ranked & (self.rank <= level))).all(axis=1)
+                    for level in _TOP
+                },
+                relevant,
+            ),
         ]
 
     def _check(
-        self, reason: Reason, checked: Flags, flags: Flags, wrong: Flags
+        self, reason: Reason, checked: Flags, levels: Mapping[float, Flags], wrong: Flags
     ) -> tuple[LabelCheck, pd.DataFrame]:
-        rows = np.flatnonzero(checked & flags)
-        share = float(flags[wrong].mean()) if wrong.sum() >= FEWEST else None
-        queries = len(np.unique(self.query[checked]))
-        check = LabelCheck(reason, queries, int(checked.sum()), len(rows), share)
-        return check, self.table(reason, rows)
+        """Return the check at the first level that is strict enough. checked, wrong: (P,) the
+        labels that it applies to, and pairs like wrong labels. levels: level → listed pairs."""
+        queries, count = len(np.unique(self.query[checked])), int(checked.sum())
+        known = wrong.sum() >= FEWEST
+        check, rows = _strict_enough(
+            [
+                (
+                    LabelCheck(
+                        reason,
+                        queries,
+                        count,
+                        int((checked & flags).sum()),
+                        float(flags[wrong].mean()) if known else None,
+                        level,
+                    ),
+                    checked & flags,
+                )
+                for level, flags in levels.items()
+            ]
+        )
+        table = self.table(reason, rows)
+        first = ["best_rank", "worst_rank"] if reason == "ranked_low" else ["worst_rank"]
+        return check, table.sort_values(first, ascending=reason == "ranked_top", kind="stable")
 
     def table(self, reason: Reason, rows: Integers) -> pd.DataFrame:
         """Return the pairs in some rows as candidates."""
