@@ -35,6 +35,8 @@ HOW = "search"
 _SHOWN = 4_000
 # Requests that the engine may refuse before its first answer.
 _MOST_REFUSED = 5
+# Queries that are requested again after a time-out, or a tenth of all queries.
+_FEW_LATE = 5
 # The engine refuses all requests with these statuses, except after an answer.
 _REFUSE_ALL = (401, 403, 404)
 
@@ -205,6 +207,8 @@ def fetch(
         journal, then with new ones. cancelled: after it returns True, no more requests are sent;
         queries without an answer are absent.
 
+    A query that timed out is requested once more after all others, if few timed out.
+
     Raises SettingError for a host or key that is not allowed, DataError for a journal of another
     fetch, and UnavailableError if no further query can succeed. All answers before the error are in
     the journal.
@@ -237,16 +241,44 @@ def fetch(
     with _engine(endpoint, policy, clock) as engine:
         vectors = dict(zip(with_text, _vectors(endpoint, [*with_text.values()]), strict=True))
 
+        late: dict[str, Answer] = {}
+
         def ask(query: str) -> Answer:
             reply = engine.ask(queries[query], depth, vectors[query])
-            answer = record(query, _read(endpoint, engine, query, depth, reply))
+            answer = _read(endpoint, engine, query, depth, reply)
+            if query in late:
+                answer = _with_attempts_of(answer, late[query])
+            elif _timed_out(answer):
+                return answer
+            record(query, answer)
             refused.count(reply)
             return answer
 
+        def add(finished: Sequence[Answer]) -> None:
+            if finished:
+                on_answers(finished)
+                answers.update((each.query_id, each) for each in finished)
+
         for finished in _concurrently(ask, [*with_text], policy.concurrency, cancelled):
-            on_answers(finished)
-            answers.update((each.query_id, each) for each in finished)
+            late.update((each.query_id, each) for each in finished if _timed_out(each))
+            add([each for each in finished if each.query_id not in late])
+        if len(late) <= max(_FEW_LATE, len(with_text) // 10):
+            for finished in _concurrently(ask, [*late], policy.concurrency, cancelled):
+                add(finished)
+        add([record(query, each) for query, each in late.items() if query not in answers])
     return tuple(answers[query] for query in queries if query in answers)
+
+
+def _timed_out(answer: Answer) -> bool:
+    return answer.reason.startswith("time-out")
+
+
+def _with_attempts_of(answer: Answer, first: Answer) -> Answer:
+    """Return the answer to a second request, with the attempts of both."""
+    if answer.call is None or first.call is None:
+        return answer
+    attempts = answer.call.attempts + first.call.attempts
+    return replace(answer, call=replace(answer.call, attempts=attempts))
 
 
 def _concurrently(
