@@ -1,5 +1,6 @@
 """Rankings added to labels, to a data set or to each other: each with its name, by the same ids."""
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -9,6 +10,11 @@ from rankdash.core.base.errors import DataError
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.readers import Source, read_beside
+from rankdash.core.readers.loading import load
+from rankdash.core.study.latency import timed
+from rankdash.core.study.leaderboard import standings
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, systems_of
 from tests.approved import table
 from tests.readers.reading import lines_of, zipped
 
@@ -94,3 +100,37 @@ def test_each_file_is_a_ranking_beside_labels_a_data_set_or_others(approved, tmp
     files = {each: tmp_path / "beside labels" / file for each, (file, _) in both.items()}
     said["the first is what the data set starts from"] = "\n".join(told(LABELS, files, start=True))
     approved("readers/beside.en", table(said))
+
+
+def test_timings_next_to_rankings_are_the_latencies_of_the_systems():
+    """`rankdash fetch` writes such files; a zip file of its folder is read alike."""
+    ids = [f"q{n}" for n in range(4)]
+    rows = "query_id,query,doc_id,document,label\n" + "".join(
+        f"{query},find {query},d{doc},text {doc},{doc}\n" for query in ids for doc in range(2)
+    )
+    files = {"rows.csv": rows}
+    for name, step in (("initial", 1.0), ("vectors", 2.0)):
+        files[f"{name}.trec"] = "".join(
+            f"{query} Q0 d{doc} {doc + 1} {9 - doc} s\n" for query in ids[:3] for doc in range(2)
+        )
+        timings = [
+            {"query_id": query, "state": "done", "reason": "", "latency_ms": step * place}
+            for place, query in enumerate(ids[:3], 1)
+        ]
+        lost = {"query_id": "q3", "state": "failed", "reason": "time-out", "latency_ms": None}
+        files[f"{name}.timings.json"] = json.dumps([*timings, lost, lost | {"query_id": "other"}])
+    sources = [Source(name, text.encode()) for name, text in files.items()]
+    packed = [Source("shop.zip", zipped({each.name: each.content for each in sources}))]
+    for loaded in (load(sources), load(packed)):
+        [run] = loaded.runs
+        assert run.queries["latency_ms"].tolist()[:3] == [2.0, 4.0, 6.0]
+        assert run.excluded == {"q3": "failed"}
+        timings = loaded.dataset.timings
+        assert timings["latency_ms"].tolist()[:3] == [1.0, 2.0, 3.0]
+        assert timings["state"].tolist() == ["done"] * 3 + ["failed"]
+        study = Study(loaded.dataset, systems_of(loaded.dataset, [run]), FIRST_STAGE, (run.id,))
+        assert {each: times.summary.n for each, times in timed(study).items()} == {
+            FIRST_STAGE: 3, run.id: 3,
+        }  # fmt: skip
+        # On the leaderboard, the first stage adds no latency.
+        assert standings(study)[0].p95 in (0.0, None)

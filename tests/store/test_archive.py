@@ -14,6 +14,8 @@ from functools import partial, reduce
 from operator import getitem
 from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -25,6 +27,7 @@ from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.explanation import Explanation
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.readers.checks.check import check
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.rerankers.remote.chat import JUDGE_SETTINGS
 from rankdash.core.value import assumptions
 from rankdash.core.value.assumptions import Assumptions
@@ -200,6 +203,16 @@ def test_a_colleague_sees_the_same(full, shop, other, make_run):
     after = unzipped(exported(other))
     heads = [json.loads(each.pop(MANIFEST))["parts"] for each in (before, after)]
     assert heads[0] == heads[1] and before == after
+
+
+def test_latencies_of_a_first_stage_go_along(tmp_path, other, make_dataset):
+    data = make_dataset()
+    rows = run_from_ranking("first", data.id, data.candidates, "a").queries
+    data.timings = rows.assign(latency_ms=np.arange(len(rows)) + 1.5)
+    timed = Workspace.open(tmp_path / "timed")
+    timed.save_dataset(data, report_json=check(data, (), {}).to_json())
+    bring(other, exported(timed))
+    pd.testing.assert_frame_equal(other.dataset(data.id).timings, data.timings)
 
 
 def test_keys_paths_kept_scores_and_waiting_work_stay_behind(full, other):

@@ -127,6 +127,10 @@ class Dataset:
     _make: Callable[[], Tables]
     only_ids = False
 
+    timings: pd.DataFrame | None = None
+    """State and latency of each query in the first stage, as in `Run.queries`; None if they were
+    not measured. They are not part of the id."""
+
     before: Self | None = None
     """The data set with the original labels, if `relabelled` changed any."""
 
@@ -333,6 +337,7 @@ class Dataset:
         result = copy.copy(self)
         result.__dict__["id"] = self.id
         result.candidates, result.candidates_name, result.first_stage = candidates, name, "given"
+        result.timings = None
         return result
 
     def with_documents(self, documents: pd.DataFrame) -> Self:

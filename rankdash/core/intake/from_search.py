@@ -196,6 +196,7 @@ class Fetching:
             run.ranking,
             candidates_name=(self.endpoint.name.strip() or self.endpoint.host)[:60],
         )
+        dataset.timings = run.queries
         report = check(dataset, self._findings(run), {})
         outcome = store_loaded(self._workspace, Loaded(dataset, {}, report))
         self.discard()

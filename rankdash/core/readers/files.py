@@ -25,6 +25,7 @@ from rankdash.core.readers.parse.limits import ReadLimits, Refusals, reading
 from rankdash.core.readers.parse.source import Source
 from rankdash.core.readers.parse.table import Table
 from rankdash.core.readers.parse.unpack import unpack
+from rankdash.core.readers.rated import read_timings
 
 
 class BaselineNeeded(DataError):  # noqa: N818 - a question that the user answers
@@ -106,7 +107,31 @@ def read(
         )
         if choices.get("ask") and parsed.open_choice:
             raise BaselineNeeded(parsed.open_choice)
-    return told(parsed, [*findings, *counted, *notes])
+    return told(_with_timings(parsed, sources, findings), [*findings, *counted, *notes])
+
+
+def _with_timings(parsed: Parsed, sources: Sequence[Source], findings: Sequence[Finding]) -> Parsed:
+    """Return the content with the states and latencies in files of timings, such as
+    `a.timings.json` for the ranking `a`; "" is the first stage. findings: of `parts_of`."""
+    names = {each.file for each in findings if each.code == "paper" and _is_timings(each.file)}
+    if not names:
+        return parsed
+    unpacked, _broken = unpack(sources, ReadLimits())
+    tables = {
+        PurePosixPath(each.name).stem.removesuffix(_TIMINGS): read_timings(each)[0]
+        for each in unpacked
+        if each.name in names
+    }
+    found = {name: tables.pop(name) for name in parsed.rankings if name in tables}
+    # A file whose name only means first stage does not name the ranking.
+    first = parsed.candidates_name or (next(iter(tables)) if len(tables) == 1 else "")
+    if parsed.candidates is not None and first in tables:
+        found[""] = tables[first]
+    return replace(parsed, outcomes={**found, **parsed.outcomes})
+
+
+def _is_timings(name: str) -> bool:
+    return PurePosixPath(name).stem.endswith(_TIMINGS)
 
 
 def told(parsed: Parsed, findings: Sequence[Finding]) -> Parsed:
@@ -186,6 +211,9 @@ def parts_of(
     return interpret(tables, choices, beside=beside, errors=errors), findings
 
 
+_TIMINGS = ".timings"
+
+
 def _why_not_read(name: str) -> str:
     """Return the message for a file next to the data. name: with its folders."""
     path = PurePosixPath(name.lower())
@@ -193,10 +221,10 @@ def _why_not_read(name: str) -> str:
         return "Not read: answers of a search engine, with which a fetch resumes."
     if path.name == "fetch.json":
         return "Not read: the record of a fetch."
-    if path.stem.endswith(".timings"):
+    if _is_timings(path.name):
         return (
-            "Not read as data: the state and latency of each query. Commands exclude the queries "
-            "that it lists as failed."
+            "Not read as data: the state and latency of each query. They apply to the ranking "
+            "with this name, and failed queries are excluded."
         )
     return "Not read: a licence, a notice or a hidden file."
 

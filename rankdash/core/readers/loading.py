@@ -41,7 +41,10 @@ class Loaded:
         from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 
         return tuple(
-            run_from_ranking(system, self.dataset.id, ranking, system, self.outcomes.get(system))
+            run_from_ranking(
+                *(system, self.dataset.id, ranking, system),
+                _outcomes_in(self.dataset, self.outcomes.get(system)),
+            )
             for system, ranking in self.rankings.items()
         )
 
@@ -116,6 +119,11 @@ def checked(
     else:
         tables = parsed.queries, parsed.documents, parsed.qrels
         dataset = Dataset(name, *tables, candidates, first_stage=kind, candidates_name=ranking)
+    if "" in parsed.outcomes and not dataset.only_ids:
+        from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+
+        timed = _outcomes_in(dataset, parsed.outcomes[""])
+        dataset.timings = run_from_ranking("", dataset.id, candidates, "", timed).queries
     failed = {
         system: set(frame["query_id"][frame["state"] == "failed"])
         for system, frame in parsed.outcomes.items()
@@ -123,6 +131,14 @@ def checked(
     lost = {**failed, **(lost or {})}
     report = check(dataset, (*parsed.findings, *notes), parsed.rankings, lost)
     return Loaded(dataset, parsed.rankings, report, parsed.outcomes)
+
+
+def _outcomes_in(dataset: Dataset, outcomes: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Return the outcomes of queries that the data set has."""
+    if outcomes is None:
+        return None
+    known = outcomes[outcomes["query_id"].isin(dataset.queries["query_id"])]
+    return known.drop_duplicates("query_id", keep="last")
 
 
 def _first_stage(

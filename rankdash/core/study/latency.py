@@ -25,6 +25,7 @@ from rankdash.core.runs.combining import part_ids
 from rankdash.core.statistics.inference import intervals
 from rankdash.core.study.cache import Key, part
 from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
 
 MOST_POINTS = 400
 """The number of steps of a curve that a screen can show separately."""
@@ -381,13 +382,16 @@ def _parts(study: Study, system: str) -> tuple[str, ...]:
 
 
 def times(study: Study, system: str) -> Times | None:
-    """Return the latencies of a system; None for the first stage, which is not timed."""
-    return None if study.systems[system].load is None else _times(study, timed_by(study, system))
+    """Return the latencies of a system; None for a system without a run, except for a first stage
+    that was fetched."""
+    has_run = study.systems[system].load is not None
+    timed = has_run or (system == FIRST_STAGE and study.dataset.timings is not None)
+    return _times(study, timed_by(study, system)) if timed else None
 
 
 @part("level")
 def _times(study: Study, timed: Key) -> Times | None:
-    run = study.run(str(timed[0]))
+    run = study.timed_run(str(timed[0]))
     if run is None:
         return None
     ordered = latencies(run.queries)
@@ -407,7 +411,7 @@ def of_whole_search(study: Study, system: str) -> bool:
     """Return whether a system was timed in whole searches: a retrieval, or a fusion with one. This
     latency is not added to the latency of the first stage.
     """
-    run = study.run(system)
+    run = study.timed_run(system)
     if run is None:
         return False
     parts = [each for each in _parts(study, system) if each in study.systems]
@@ -416,7 +420,7 @@ def of_whole_search(study: Study, system: str) -> bool:
 
 def busy(study: Study, system: str) -> bool:
     """Return whether other programs used the CPU while a system, or a part of it, was measured."""
-    run = study.run(system)
+    run = study.timed_run(system)
     if run is None:
         return False
     if run.measured is not None and run.measured.contended:
@@ -494,7 +498,7 @@ def cloud(study: Study, system: str, against: Against) -> tuple[pd.DataFrame, Fi
 
 @part("level", "seed")
 def _cloud(study: Study, timed: Key, against: Against) -> tuple[pd.DataFrame, Fit | None]:
-    run = study.run(str(timed[0]))
+    run = study.timed_run(str(timed[0]))
     if run is None:
         return pd.DataFrame({"x": [], "ms": []}, dtype=np.float64), None
     rows = run.queries[[_COLUMN[against], "latency_ms"]]
@@ -510,7 +514,7 @@ def ratio(study: Study, before: str, after: str) -> Ratio | None:
 
 @part("statistics")
 def _ratio(study: Study, before: Key, after: Key) -> Ratio | None:
-    one, other = study.run(str(before[0])), study.run(str(after[0]))
+    one, other = study.timed_run(str(before[0])), study.timed_run(str(after[0]))
     if one is None or other is None:
         return None
     return paired_ratio(one.queries, other.queries, study.statistics)

@@ -21,7 +21,7 @@ from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.base.text import html_safe, notebook_html
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.data.overlap import adds_documents
-from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.data.ranking import RETRIEVAL, Ranking, Run
 from rankdash.core.metrics import (
     Conventions,
     Evaluation,
@@ -186,6 +186,15 @@ class Study:
     def places(self) -> dict[str, int]:
         """id → number of each chosen system among all systems of the data set."""
         return {system: self.systems[system].place for system in self.chosen}
+
+    def timed_run(self, system: str) -> Run | None:
+        """Return the run of a system, or its measurements as a run, for a first stage that was
+        fetched; None without any."""
+        run, timings = self.run(system), self.dataset.timings
+        if run is not None or system != FIRST_STAGE or timings is None:
+            return run
+        data = self.dataset
+        return Run(system, self.name(system), data.id, data.candidates, RETRIEVAL, timings)
 
     def run(self, system: str) -> Run | None:
         """Return the run of a system; None if it has none. A fused run has the summed latencies of

@@ -47,9 +47,20 @@ def systems_of(
 ) -> dict[str, System]:
     """Return id → system: the first stage, then the runs, with unique names. first_stage: its name,
     if a file has one. lost: its queries without a result, as for a `System`."""
-    systems = [System(FIRST_STAGE, first_stage or first_stage_name(dataset), lost=lost or {})]
+    systems = [first_stage_of(dataset, first_stage, lost)]
     systems += [System(run.id, run.name, load=partial(_same, run)) for run in runs]
     return numbered(systems)
+
+
+def first_stage_of(
+    dataset: Dataset, name: str | None = None, lost: Mapping[str, str] | None = None
+) -> System:
+    """Return the first stage. name, lost: as for `systems_of`; by default, the queries without a
+    result are known from the timings of the first stage, if it has any."""
+    if not lost and dataset.timings is not None:
+        rows = dataset.timings[dataset.timings["state"] != "done"]
+        lost = dict(zip(rows["query_id"], rows["state"], strict=True))
+    return System(FIRST_STAGE, name or first_stage_name(dataset), lost=lost or {})
 
 
 def _same(run: Run) -> Run:

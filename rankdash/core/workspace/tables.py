@@ -42,6 +42,7 @@ _MARK = b"PAR1"
 _CHUNK = 1 << 20
 
 DATASET_PARTS = ("queries", "documents", "qrels")
+TIMINGS = "timings.parquet"
 """The tables of a data set except its ranking."""
 
 CANDIDATES, RANKING = "candidates", "ranking"
@@ -191,9 +192,11 @@ def read_frame(file: Path) -> pd.DataFrame:
 
 
 def write_dataset(folder: Path, dataset: Dataset) -> None:
-    """Write a data set as six tables."""
+    """Write a data set as six tables, and the latencies of its first stage, if any."""
     for name in DATASET_PARTS:
         write_frame(folder / f"{name}.parquet", getattr(dataset, name), dataset.id)
+    if dataset.timings is not None:
+        write_frame(folder / TIMINGS, dataset.timings, dataset.id)
     write_ranking(folder, CANDIDATES, dataset.candidates, dataset.id)
 
 
@@ -211,7 +214,7 @@ def read_dataset(folder: Path, row: sqlite3.Row) -> Dataset:
             labels = labels.set_column(
                 labels.column_names.index(key), key, labels[key].cast("string")
             )
-        return Dataset(
+        dataset = Dataset(
             row["name"],
             queries,
             documents,
@@ -222,6 +225,9 @@ def read_dataset(folder: Path, row: sqlite3.Row) -> Dataset:
             codes=codes,
             known_id=row["id"] if _are_of(folder, row["id"]) else None,
         )
+        if (folder / TIMINGS).exists():
+            dataset.timings = read_frame(folder / TIMINGS)
+        return dataset
 
 
 def _are_of(folder: Path, dataset_id: str) -> bool:

@@ -28,7 +28,7 @@ def draw(draft: Draft) -> str:
     sentences = [text for system, run, _summary in timed for text in _sentences(study, system, run)]
     for system in study.chosen:
         name = study.name(system)
-        if study.run(system) is None:
+        if study.timed_run(system) is None:
             sentences.append(_("**{system}** reranks nothing, so it adds no latency.", system=name))
         elif latency.summary(study, system) is None:
             sentences.append(_("**{system}**: no latency was measured.", system=name))

@@ -28,7 +28,7 @@ from rankdash.core.readers.checks.check import CheckReport, check, relabelled
 from rankdash.core.rerankers.kinds.precomputed import Precomputed
 from rankdash.core.runs import jobs
 from rankdash.core.runs.jobs import PIPE_VARIABLE, RelayedWorker, WorkerProcess
-from rankdash.core.study.systems import FIRST_STAGE, System, first_stage_name, numbered
+from rankdash.core.study.systems import System, first_stage_of, numbered
 from rankdash.core.workspace import RunRow, Workspace
 from rankdash.core.workspace.jobs.judges import JudgeRow, StoredJudges
 from rankdash.core.workspace.notes import Corrections
@@ -138,7 +138,7 @@ def damaged(dataset_id: str) -> dict[str, tuple[str, StoreError]]:
 
 def systems(dataset_id: str) -> dict[str, System]:
     """Return id → system, the first stage first, then the finished runs, oldest first."""
-    listed = [System(FIRST_STAGE, first_stage_name(dataset(dataset_id)))]
+    listed = [first_stage_of(dataset(dataset_id))]
     listed += [
         System(row.id, row.name, load=partial(workspace().run, row.id))
         for row in rows(dataset_id).values()

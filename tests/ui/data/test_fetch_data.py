@@ -18,7 +18,7 @@ from rankdash.features.run import page_fetch as run_page_fetch
 from rankdash.kit.widgets.labels import corrections
 from tests.rerankers.loopback import SEARCH, engine_at
 from tests.ui.page_text import page_text
-from tests.ui.sessions import button, part, press, said
+from tests.ui.sessions import button, part, press, said, whole
 
 LINES = "how to return 1\n\n how to return 2 \nhow to return 1\nmoney back\n"
 KEY = "typed-by-hand-4711"
@@ -73,6 +73,9 @@ def test_queries_without_labels_become_a_data_set_with_the_engine_as_first_stage
     assert (data.first_stage, data.candidates_name) == ("given", "Elasticsearch")
     assert data.candidates.documents_of("q1")[0][0] == "d1"
     assert app.session_state["address.choices"]["data"] == [row.id]
+    # The page Latency shows the requests of the first stage.
+    assert data.timings["latency_ms"].gt(0).all() and len(data.timings) == 3
+    assert "Elasticsearch" in said(whole("latency", data=row.id))
     report = workspace.check_report(row.id)
     assert "was fetched from {host}" in report and '"ties"' not in report
     assert list((workspace.root / "fetches").iterdir()) == []

@@ -50,6 +50,7 @@ from rankdash.core.workspace.jobs.judges import answers_of, json_of
 from rankdash.core.workspace.notes import tags_of
 from rankdash.core.workspace.tables import (
     PARTS,
+    TIMINGS,
 )
 from rankdash.core.workspace.workspace import Workspace
 from rankdash.core.workspace.workspace_file.import_checks import (
@@ -432,7 +433,9 @@ def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> dict
         "judges": judges,
     }
     packer.add_json(f"datasets/{dataset_id}/about.json", about)
-    _copy(workspace.root / row["folder"], PARTS["datasets"], packer, f"datasets/{dataset_id}")
+    folder = workspace.root / row["folder"]
+    timings = [Path(TIMINGS).stem] if (folder / TIMINGS).exists() else []
+    _copy(folder, (*PARTS["datasets"], *timings), packer, f"datasets/{dataset_id}")
     return unread
 
 

@@ -51,6 +51,7 @@ from rankdash.core.workspace.tables import (
     CANDIDATES,
     DATASET_PARTS,
     RANKING,
+    TIMINGS,
     measured_of,
     ranking_parts,
     write_dataset,
@@ -270,6 +271,9 @@ class _Import:
         )
         if data.id != dataset_id:
             raise ValueError("its content does not match its ID")
+        if f"{place}/{TIMINGS}" in self._parts:
+            timings = self._parts.read_table(f"{place}/{TIMINGS}")
+            data.timings = checks.run_queries(timings, data, data.candidates)
         check_report(about.report)
         named = self._folder("datasets", dataset_id)
         write_dataset(self._workspace.root / named, data)
