@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import rankdash as rd
+from tests.sets import SETS, loaded
 
 
 class Metric(NamedTuple):
@@ -109,3 +110,19 @@ def test_without_the_package_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ir_measures", None)
     with pytest.raises(rd.RankdashError, match="pip install ir_measures"):
         rd.ir_measures_provider()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", SETS)
+def test_the_package_itself_has_the_same_values(name):
+    ir_measures = pytest.importorskip("ir_measures", reason="the tool ir_measures is not installed")
+    provider = rd.ir_measures_provider(rd.Conventions.trec_eval(9))
+    named = "nDCG@10 nDCG P@5 P(rel=2)@5 AP AP@10 AP(rel=2) RR R@10 Success@3 Rprec Bpref"
+    measures = [ir_measures.parse_measure(each) for each in named.split()]
+    data = loaded(name).dataset
+    qrels = data.qrels.rename(columns={"label": "relevance"}).astype({"relevance": int})
+    run = data.candidates.frame()[["query_id", "doc_id", "score"]]
+    ours = provider.calc_aggregate(measures, qrels, run)
+    # RR@10 is by another provider, which orders equal scores in another way.
+    theirs = ir_measures.providers.registry["pytrec_eval"].calc_aggregate(measures, qrels, run)
+    assert ours == pytest.approx(theirs, abs=1e-9)

@@ -392,7 +392,7 @@ class Dataset:
         counts |= {"ranked documents": len(self.candidates), "labels": len(self.qrels)}
         if len(self.label_values) <= _SHOWN_LABELS:
             grades = self.qrels["label"].value_counts().sort_index()
-            counts |= {f"labels {grade:g}": int(count) for grade, count in grades.items()}
+            counts |= {f"label {grade:g}": int(count) for grade, count in grades.items()}
         table = pd.DataFrame({"": counts}).to_html(header=False)
         kind = "" if self.first_stage == "given" else f", first stage: {self.first_stage}"
         return notebook_html(f"<p>{html_safe(self.name)}{kind}</p>{table}")

@@ -91,6 +91,41 @@ def test_it_is_an_evaluator_of_sentence_transformers(data):
     assert evaluator.get_config_dict()["data_id"] == data.id
 
 
+@pytest.mark.thorough
+def test_a_trainer_chooses_its_best_checkpoint_by_it(data, tmp_path):
+    datasets = pytest.importorskip("datasets", reason="the tool datasets is not installed")
+    pytest.importorskip("accelerate", reason="the tool accelerate is not installed")
+    from sentence_transformers.cross_encoder import CrossEncoder, losses
+    from sentence_transformers.cross_encoder.trainer import CrossEncoderTrainer
+    from sentence_transformers.cross_encoder.training_args import CrossEncoderTrainingArguments
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+    words = sorted({word for text in data.document_text() for word in text.lower().split()})
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words[:500]]
+    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = BertConfig(vocab_size=len(vocabulary), intermediate_size=16, num_labels=1, **size)
+    BertForSequenceClassification(config).save_pretrained(tmp_path / "model")
+    BertTokenizerFast(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path / "model")
+    model = CrossEncoder(str(tmp_path / "model"))
+    evaluator = rd.SentenceEvaluator(data, depth=3, name="help")
+    rows = {"query": ["return", "refund"], "document": ["return it", "no"], "label": [1.0, 0.0]}
+    settings = {"report_to": [], "use_cpu": True, "load_best_model_at_end": True}
+    arguments = CrossEncoderTrainingArguments(
+        str(tmp_path / "out"), num_train_epochs=2, eval_strategy="epoch", save_strategy="epoch",
+        metric_for_best_model=f"eval_{evaluator.primary_metric}", **settings,
+    )  # fmt: skip
+    trainer = CrossEncoderTrainer(
+        model, arguments, datasets.Dataset.from_dict(rows),
+        loss=losses.BinaryCrossEntropyLoss(model), evaluator=evaluator,
+    )  # fmt: skip
+    trainer.train()
+    lines = (tmp_path / "out" / "eval" / RESULTS).read_text(encoding="utf-8").splitlines()
+    values = [json.loads(line)["help_ndcg@10"] for line in lines]
+    assert len(values) == 2
+    assert trainer.state.best_metric == max(values)
+
+
 def test_other_models_and_data_without_texts_are_refused(data):
     evaluator = rd.SentenceEvaluator(data, depth=2)
     with pytest.raises(rd.RankdashError, match="neither predict nor encode"):
