@@ -232,6 +232,23 @@ def test_a_study_has_what_the_pages_show_and_is_checked(data):
     assert turned.names == {run.id: run.name}
 
 
+def test_labels_that_look_wrong_are_compared_with_runs_and_a_judge(data):
+    run = rd.rerank(data, "bm25", depth=20, k1=0.1, b=0.2)
+    grades = data.qrels.rename(columns={"label": "grade"}).assign(error="")
+    sure = rd.Judgements("same as the labels", (0.0, 3.0), grades)
+    one, two, three = (
+        {each.reason: each.listed for each in found.checks}
+        for found in (
+            rd.doubtful_labels(data),
+            rd.doubtful_labels(data, [run]),
+            rd.doubtful_labels(data, run, sure),
+        )
+    )
+    assert "ranked_low" not in one and one["few_words"] == two["few_words"]
+    # The judge agrees with every label.
+    assert two["ranked_low"] > 0 == three["ranked_low"]
+
+
 def test_a_run_is_printed_in_a_line(data):
     run = rd.rerank(data, "bm25", depth=3)
     assert repr(run) == f"Run('bm25', 168 of 168 queries done, id={run.id})"
@@ -278,6 +295,8 @@ def slips(data: rd.Dataset, run: rd.Run, folder: Path) -> dict[str, Callable[[],
         "does not exist": lambda: rd.report(data, run, folder / "none" / "r.html"),
         "cannot be read": lambda: rd.report(data, run, target, logo=folder / "none.png"),
         "study must be a Study, not a whole number": lambda: rd.standings(5),
+        "judge must be": lambda: rd.doubtful_labels(data, judge=5),
+        "runs must be a Run, not a whole number": lambda: rd.doubtful_labels(data, [1]),
     }
 
 

@@ -65,7 +65,7 @@ _LARGE: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("run", "judged"), _of_runs),
     "joined": _of_joins,
     "part of a page": _of_pages,
-    "listed queries": _of_lists,
+    **dict.fromkeys(("listed queries", "doubtful labels"), _of_lists),
 }
 
 
