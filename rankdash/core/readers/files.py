@@ -107,18 +107,22 @@ def read(
         )
         if choices.get("ask") and parsed.open_choice:
             raise BaselineNeeded(parsed.open_choice)
-    return told(_with_timings(parsed, sources, findings), [*findings, *counted, *notes])
+        limits = choices.get("limits") or ReadLimits()
+        parsed = _with_timings(parsed, sources, findings, limits)
+    return told(parsed, [*findings, *counted, *notes])
 
 
-def _with_timings(parsed: Parsed, sources: Sequence[Source], findings: Sequence[Finding]) -> Parsed:
+def _with_timings(
+    parsed: Parsed, sources: Sequence[Source], findings: Sequence[Finding], limits: ReadLimits
+) -> Parsed:
     """Return the content with the states and latencies in files of timings, such as
     `a.timings.json` for the ranking `a`; "" is the first stage. findings: of `parts_of`."""
     names = {each.file for each in findings if each.code == "paper" and _is_timings(each.file)}
     if not names:
         return parsed
-    unpacked, _broken = unpack(sources, ReadLimits())
+    unpacked, _broken = unpack(sources, limits)
     tables = {
-        PurePosixPath(each.name).stem.removesuffix(_TIMINGS): read_timings(each)[0]
+        PurePosixPath(each.name).stem.removesuffix(_TIMINGS): read_timings(each, limits=limits)[0]
         for each in unpacked
         if each.name in names
     }
