@@ -30,7 +30,7 @@ _COUNTS = frozenset(
         *("频次", "次数", "搜索次数", "查询次数", "搜索量"),
     )
 )
-_HEAD, PIECE_BYTES = 1 << 18, 1 << 24
+HEAD_BYTES, PIECE_BYTES = 1 << 18, 1 << 24
 _LONGEST_LINE = 1 << 20
 
 
@@ -53,8 +53,8 @@ class Log:
     def __init__(self, path: Path) -> None:
         self._path, self.skipped = path, 0
         with self._opened() as stream:
-            head = stream.read(_HEAD)
-        self._start = _decoded(head, path.name)
+            head = stream.read(HEAD_BYTES)
+        self._start = start_of(head, path.name)
         first = self._start.content.lstrip()[:1]
         self.kind: Kind = "text"
         self.column = self.count = ""
@@ -85,7 +85,7 @@ class Log:
     def pieces(self) -> Iterator[Searches]:
         """Yield the log in pieces of a few megabytes. Raises the errors of the class."""
         read = {"text": self._texts, "table": self._rows, "JSON lines": self._entries}
-        with _readable(self._path.name):
+        with readable(self._path.name):
             yield from read[self.kind]()
 
     def _opened(self) -> Any:
@@ -223,7 +223,7 @@ class _Entry(_Fields):
     source: _Fields | None = msgspec.field(default=None, name="_source")
 
 
-class _Start(NamedTuple):
+class Start(NamedTuple):
     """The beginning of a file. mark: the length of its byte-order mark."""
 
     content: str
@@ -231,11 +231,11 @@ class _Start(NamedTuple):
     mark: int
 
 
-def _decoded(head: bytes, name: str) -> _Start:
-    """Return the beginning of a log, which may end within a character. Raises FormatError if it is
+def start_of(head: bytes, name: str) -> Start:
+    """Return the beginning of a file, which may end within a character. Raises FormatError if it is
     not text."""
     problem: DataError | None = None
-    for cut in range(4 if len(head) == _HEAD else 1):
+    for cut in range(4 if len(head) == HEAD_BYTES else 1):
         try:
             start = decode(head[: len(head) - cut], name)
         except FormatError as error:
@@ -244,12 +244,13 @@ def _decoded(head: bytes, name: str) -> _Start:
         marks: Iterable[bytes] = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF8,
                                   codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # fmt: skip
         mark = next((len(each) for each in marks if head.startswith(each)), 0)
-        return _Start(start.text, start.encoding, mark)
+        return Start(start.text, start.encoding, mark)
     raise problem or FormatError("The file is not text.", file=name)
 
 
 @contextmanager
-def _readable(name: str) -> Iterator[None]:
+def readable(name: str) -> Iterator[None]:
+    """Raise FormatError for errors of Arrow."""
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowKeyError, EOFError, UnicodeError) as problem:
@@ -257,7 +258,7 @@ def _readable(name: str) -> Iterator[None]:
         message = problem.args[0] if isinstance(problem, KeyError) else problem
         raise FormatError(
             "The log cannot be read: {problem}.",
-            remedy="Correct the file, or write it as text with one query per line.",
+            remedy="Correct the file, or write it as a table in CSV.",
             file=name,
             problem=str(message).partition("\n")[0].rstrip("."),
         ) from problem

@@ -31,6 +31,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "features.nightly.command",
         "compare tonight's rankings with a pinned run; one sequential test over all nights",
     ),
+    "online": (
+        "features.online.command",
+        "compute the effect of an A/B test or of interleaved rankings from a table of outcomes",
+    ),
     "policy": (
         "features.policy.command",
         "measure a serving policy: depth, skipped queries, deadline, floor; write policy.json",
