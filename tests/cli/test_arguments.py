@@ -23,7 +23,7 @@ SIDES = "--qrels a --baseline b --challenger c"
 NEEDED = {"check": "x", "evaluate": "", "compare": SIDES, "gate": SIDES, "rerankers": ""}
 NEEDED["policy"] = SIDES
 NEEDED["verify"] = "x --qrels a --run b"
-NEEDED["nightly"] = "x"
+NEEDED["nightly"] = NEEDED["online"] = "x"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

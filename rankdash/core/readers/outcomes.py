@@ -314,7 +314,7 @@ def _zoned(kind: Any) -> bool:
 
 def _seconds(cells: Any) -> Floats:
     values = cells.to_numpy(zero_copy_only=False).astype(np.float64)
-    # Milliseconds from 1973 on are larger than seconds until the year 5138.
+    # Milliseconds since 1973 are larger than seconds before the year 5138.
     seconds: Floats = np.where(np.abs(values) > 1e11, values / 1e3, values)
     return seconds
 

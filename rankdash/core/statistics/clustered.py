@@ -1,9 +1,9 @@
 """Means of outcomes, and their changes between arms, with intervals by the unit of randomisation.
 
 The mean of an arm is the sum of the outcomes over the number of searches. Outcomes of a unit, such
-as a session, depend on each other, so the variance is that of the linearised residuals of units,
-with the factor G / (G - 1) of a cluster-robust sandwich (CR1). The degrees of freedom of a change
-are those of Welch and Satterthwaite over units.
+as a session, depend on each other, so the variance is computed from the linearised residuals of
+units, with the factor G / (G - 1) of a cluster-robust sandwich (CR1). Welch and Satterthwaite give
+the degrees of freedom of a change.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def mean_of(searches: Integers, totals: Floats) -> Mean:
 
 def change_of(before: Mean, after: Mean, level: float, comparisons: int = 1) -> Change:
     """Return the change from one arm to another; the units of the arms differ. comparisons: the
-    number of changes whose anytime-valid intervals hold together (Bonferroni)."""
+    number of changes of one family (Bonferroni)."""
     from scipy.special import stdtr, stdtrit
 
     delta = after.value - before.value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,8 +32,9 @@ def add(parser: Parser) -> None:
 
     parser.description = (
         "Compute the effect of an A/B test, or the preference between interleaved rankings, from a "
-        "table of outcomes: one row per search with the columns arm (or team), outcome and, if "
-        "possible, user or session, query and time. Intervals are clustered by user or session. "
+        "table of outcomes. It has one row per search, with the columns arm (or team), outcome "
+        "and, if possible, user or session, query and time. Intervals are clustered by user or "
+        "session. "
         "Exit code 0: computed. 1: no effect is shown, because the arms do not have their planned "
         "sizes. 2: the command could not run."
     )
@@ -66,9 +68,7 @@ def add(parser: Parser) -> None:
     specs = [each for each in STATISTICS_SETTINGS if each.name in _SETTINGS]
     parser.settings(specs, also={"level": "level"})
     parser.formats(("text", "json"))
-    parser.option(
-        "--out", "FILE", "write to a file; - is standard output", also=("-o",), default="-"
-    )
+    parser.option("--out", "FILE", "write to a file; - is standard output", also=("-o",))
     parser.set_defaults(command=_online)
 
 
@@ -78,8 +78,8 @@ def _online(arguments: argparse.Namespace) -> int:
     from rankdash.features.online.command_results import as_text, json_of
     from rankdash.features.online.experiment import experiment_of
 
-    target = target_of(arguments.out)
-    spare_the_input(target, [arguments.outcomes])
+    if arguments.out is not None:
+        spare_the_input(target_of(arguments.out), [arguments.outcomes])
     specs = [each for each in STATISTICS_SETTINGS if each.name in _SETTINGS]
     experiment = experiment_of(
         read_outcomes(Path(arguments.outcomes), columns_of(arguments.columns)),
@@ -91,7 +91,10 @@ def _online(arguments: argparse.Namespace) -> int:
     )
     warn(experiment.findings)
     made = (json_of if arguments.format == "json" else as_text)(experiment)
-    write(made.encode("utf-8", "replace"), target)
+    if arguments.out is None:
+        sys.stdout.write(made)
+    else:
+        write(made.encode("utf-8", "replace"), target_of(arguments.out))
     return INCOMPLETE if experiment.refused else DONE
 
 

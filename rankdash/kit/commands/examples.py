@@ -34,6 +34,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rankdash nightly nightly.toml --out nightly.xml",
         "rankdash nightly nightly.toml --accept",
     ),
+    "online": (
+        "rankdash online outcomes.csv",
+        "rankdash online orders.parquet --columns unit=visitor outcome=orders --planned --json",
+    ),
     "policy": (
         "rankdash policy --qrels qrels.tsv --baseline initial.trec --challenger bge.trec "
         "--depth 20",
