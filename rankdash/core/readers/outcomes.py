@@ -305,7 +305,7 @@ def _times(cells: Any, column: str, file: str) -> Floats:
 
 
 def _is_text(cells: Any) -> bool:
-    return pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)
+    return bool(pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type))
 
 
 def _zoned(kind: Any) -> bool:
