@@ -98,7 +98,7 @@ def preference_of(first: Floats, second: Floats, level: float) -> Change:
     second - wins of the first) / wins, from -1 to 1.
 
     first, second: (G,) the outcomes, not negative, that each unit credits to a team. Units without
-    any say nothing.
+    any are excluded.
     """
     from scipy.special import stdtr, stdtrit
 
