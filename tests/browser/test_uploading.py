@@ -4,7 +4,10 @@ import io
 import re
 import zipfile
 
+import pytest
 from playwright.sync_api import expect
+
+from tests.ui.data.tutorials import EXAMPLES
 
 
 def upload(visit, files) -> None:
@@ -35,3 +38,19 @@ def test_a_broken_file_and_a_bomb_are_refused_with_the_remedy_and_nothing_is_los
     expect(error).to_contain_text("a.zip")
     visit.sees("Current data set: Help centre")
     expect(visit.page.get_by_text("Traceback")).to_have_count(0)
+
+
+@pytest.mark.parametrize("tool", ["ranx, usage", "Cohere, rerank", "Elasticsearch, _rank_eval"])
+def test_an_example_of_another_tool_becomes_the_current_data_set(visit, tool):
+    [example] = [each for each in EXAMPLES if each.tool == tool]
+    visit.open("data")
+    upload(
+        visit,
+        [
+            {"name": name, "mimeType": "text/plain", "buffer": content.encode()}
+            for name, content in example.files.items()
+        ],
+    )
+    expect(visit.page.get_by_test_id("stAlertContentError")).to_have_count(0)
+    expect(visit.page.get_by_text("Current data set: Help centre")).to_have_count(0)
+    visit.sees("Current data set:")

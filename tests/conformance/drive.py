@@ -690,19 +690,25 @@ def trulens(at: Exchange) -> None:
             "query_id": query,
             "expected_chunks": [
                 {"text": at.documents[doc], "expect_score": at.qrels[query][doc]}
-                for doc in at.relevant[query]
+                for doc in at.qrels[query]
             ],
         }
         for query, text in at.queries.items()
     ]
     _write_json(at.theirs / "golden.json", truth)
+    # Its MRR counts every expected chunk, also with the score 0.
+    relevant = [
+        each | {"expected_chunks": [one for one in each["expected_chunks"] if one["expect_score"]]}
+        for each in truth
+    ]
     # Only metrics that call a model use the provider.
-    judge = GroundTruthAgreement(truth, provider=LLMProvider.model_construct())
+    provider = LLMProvider.model_construct()
+    graded, binary = (GroundTruthAgreement(each, provider=provider) for each in (truth, relevant))
     shown = {query: at.texts_of(docs) for query, docs in at.ranked.items()}
     at.values["ndcg@5"] = at.per_query(
-        lambda query: judge.ndcg_at_k(at.queries[query], shown[query], k=5)
+        lambda query: graded.ndcg_at_k(at.queries[query], shown[query], k=5)
     )
-    at.values["mrr"] = at.per_query(lambda query: judge.mrr(at.queries[query], shown[query]))
+    at.values["mrr"] = at.per_query(lambda query: binary.mrr(at.queries[query], shown[query]))
 
 
 # tool → its function and its package.

@@ -137,7 +137,7 @@ READS: dict[str, tuple[Read, ...]] = {
     "scikit-learn": (Read(("test.txt",), ("grades",), columns={"score": "feature 1"}),),
     "sentence-transformers": (
         Read(("evaluator.json",), ("relevant", *TEXTS)),
-        Read(("initial.jsonl",), ("ranking", "queries"), LABELS),
+        Read(("initial.jsonl",), ("order", "queries"), LABELS),
     ),
     "MTEB": (Read(("initial.json",), RUN, LABELS),),
     "BEIR": (Read(("corpus.jsonl", "queries.jsonl", "qrels/test.tsv", "initial.trec"), ALL),),
@@ -166,18 +166,13 @@ READS: dict[str, tuple[Read, ...]] = {
     "OpenInference (Phoenix)": (
         Read(("spans.jsonl",), ("ranking", *TEXTS), ("pairs.csv",), ids=("document",)),
     ),
-    "rerankers": (Read(("results.jsonl",), ("ranking", *TEXTS), ("pairs.csv",), ("document",)),),
+    "rerankers": (Read(("results.jsonl",), ("order", *TEXTS), ("pairs.csv",), ("document",)),),
     "TruLens": (Read(("golden.json",), ("labels",), ids=("query",)),),
 }
 
 
 # tool → the reason for its known problems.
-FAILS = {
-    "sentence-transformers": "the scores of its predictions are not read, only their order",
-    "DeepEval": "`context` is not read as the relevant documents",
-    "rerankers": "scores are not read, only their order",
-    "TruLens": "its golden sets are not read",
-}
+FAILS: dict[str, str] = {}
 
 
 @dataclass

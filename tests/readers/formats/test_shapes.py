@@ -154,3 +154,26 @@ def test_lists_of_grades_beside_two_lists_of_scores_are_read_however_they_are_wr
         "readers/graded.en",
         shown({name: {"x.json": json.dumps(data)} for name, data in cases.items()}),
     )
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"retrieved": ["d2", "d1"],
+         "relevant": [{"id": "d1", "relevance": 2}, {"id": "d3", "grade": 1}]},
+        {"retrieved": [{"id": "d2", "label": 0}, {"id": "d1", "label": 2},
+                       {"id": "d3", "label": 1}]},
+        {"relevant": {"d1": 2, "d3": 1}, "retrieved": [{"id": "d2"}, {"id": "d1", "label": 1}]},
+    ],
+)  # fmt: skip
+def test_grades_within_objects_of_documents_are_labels(entry):
+    table = parse({"x.json": json.dumps([{"query_id": "q", **entry}])}).tables().qrels
+    labels = dict(zip(table["doc_id"], table["label"], strict=True))
+    assert {name: label for name, label in labels.items() if label} == {"d1": 2, "d3": 1}
+
+
+def test_scores_of_retrieved_documents_are_not_labels():
+    found = [{"id": "d2", "relevance_score": 1.0}, {"id": "d1", "relevance_score": 0.0}]
+    entry = {"query_id": "q", "retrieved": found, "relevant": ["d1"]}
+    table = parse({"x.json": json.dumps([entry])}).tables().qrels
+    assert table[["doc_id", "label"]].values.tolist() == [["d1", 1.0]]

@@ -277,7 +277,49 @@ EXAMPLES = (
         other={"pinecone": {"mrr": 1.0}},
     ),
     Example(
-        "Weaviate, rerank",
+        "DeepEval, goldens",
+        {
+            "goldens.json": _json(
+                [
+                    {
+                        "input": "What if these shoes do not fit?",
+                        "actual_output": None,
+                        "expected_output": "A full refund within 30 days.",
+                        "context": ["All customers are eligible for a 30 day full refund."],
+                        "retrieval_context": [
+                            "Shoes are made of leather.",
+                            "All customers are eligible for a 30 day full refund.",
+                        ],
+                    }
+                ]
+            )
+        },
+        {"mrr": 0.5, "recall": 1.0},
+        documents=("Shoes are made of leather.",),
+    ),
+    Example(
+        "TruLens, a golden set",
+        {
+            "golden.json": _json(
+                [
+                    {
+                        "query": "Who invented the lightbulb?",
+                        "query_id": "1",
+                        "expected_response": "Thomas Edison",
+                        "expected_chunks": [
+                            {"text": "Thomas Edison invented the lightbulb.", "expect_score": 2},
+                            {"text": "Light is a wave.", "expect_score": 0},
+                        ],
+                    }
+                ]
+            )
+        },
+        {"mrr": 1.0, "dcg@10": 2.0},
+        ("1",),
+        ("Light is a wave.",),
+    ),
+    Example(
+        "Weaviate, objects with their scores by query",
         {"labels.csv": "query,doc_id,label\nflying,e1,1\nflying,e2,0\n",
          "weaviate.jsonl": _lines(
              {"query": "flying", "results": [
@@ -327,7 +369,7 @@ EXAMPLES = (
         ("B077ZJXCTS", "B01N0DSRJC"),
     ),
     Example(
-        "Vespa, VespaEvaluator",
+        "Vespa, VespaEvaluator with retrieved documents",
         {"evaluator.json": _json(
             {"queries": {"q1": "What is the best GPU for gaming?",
                          "q2": "How to bake sourdough bread?"},

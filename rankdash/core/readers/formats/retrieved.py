@@ -51,6 +51,7 @@ RELEVANT = _names(
     "relevanttexts relevantpassages relevantchunks groundtruth groundtruths groundtruthdocs "
     "groundtruthdocuments groundtruthids groundtruthcontexts gold golddocs golddocuments goldids "
     "goldpassages goldcontexts expected expectedids expecteddocs expecteddocuments expectedtexts "
+    "expectedchunks "
     "referencecontexts referencecontextids referencedocs referenceids actual gt gtdocs gtids "
     "qrels relevancescores relevancejudgments relevancejudgements judgments judgements "
     "相关文档 标准答案"
@@ -174,6 +175,10 @@ def _roles(records: Sequence[Record]) -> dict[str, list[str]]:
         role = _role(plain(key), contents)
         if role:
             roles.setdefault(role, []).append(key)
+    names = {plain(key): key for record in records for key in record}
+    if "relevant" not in roles and "retrievalcontext" in names and "context" in names:
+        # DeepEval names the ideal documents so.
+        roles["relevant"] = [names["context"]]
     relevant = roles.get("relevant", [])
     # With relevant documents but no retrieved ones, "contexts" are the retrieved documents.
     for key in [key for key in roles.get("documents", ()) if plain(key) == "contexts"]:
@@ -292,7 +297,9 @@ class _Ids:
         if isinstance(value, dict):
             row = nested.document_row(value)
             # Ranks and scores of the framework are ignored.
-            fields = ("doc_id", "document", "title")
+            fields = ["doc_id", "document", "title"]
+            if plain(key) in RELEVANT or not any(plain(name).endswith("score") for name in value):
+                fields.append("label")
             return {field: row[field] for field in fields if row.get(field) is not None}
         name = plain(key)
         as_id = bool(_IDS.search(name)) or (self._tokens and not _TEXTS.search(name))
@@ -345,7 +352,10 @@ class _Entry:
         unique = set(listed)
         others = [key for key in self._found if key not in unique]
         keys = [*listed, *others]
-        documents = [*self._listed, *(self._found[key] for key in others)]
+        documents = [
+            {field: value for field, value in document.items() if field != "label"}
+            for document in (*self._listed, *(self._found[key] for key in others))
+        ]
         lists: Record = {
             "docs": [
                 {"doc_id": key, **document} if self._ids.of_text else document
@@ -365,8 +375,9 @@ class _Entry:
         """Return one label per document; None if the file has no labels."""
         grades = self._roles.get("grades", ())
         relevant = self._roles.get("relevant", ())
+        graded = {self._ids.key(each): each["label"] for each in self._listed if "label" in each}
         if not grades and not relevant:
-            return None
+            return [graded.get(key) for key in keys] if graded else None
         of: dict[str, Any] = {}
         if grades:
             labels = self._record.get(grades[0]) or []
@@ -383,8 +394,8 @@ class _Entry:
                 documents = self._ids.documents(self._record, [key])
                 of |= zip(map(self._ids.key, documents), value.values(), strict=True)
         for document in self._of("relevant"):
-            of.setdefault(self._ids.key(document), 1)
-        return [of.get(key) for key in keys]
+            of.setdefault(self._ids.key(document), document.get("label", 1))
+        return [of.get(key, graded.get(key)) for key in keys]
 
 
 def _agree(listed: Sequence[str], grades: Sequence[Any], relevant: Sequence[str]) -> bool:

@@ -186,6 +186,9 @@ def _asks(value: object) -> bool:
 def _are_results(value: object) -> bool:
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         return False
+    # The predictions of InformationRetrievalEvaluator have ids of documents there.
+    if value and all(isinstance(_first(each, ("corpusid",))[1], str) for each in value):
+        return False
     names = [{plain(key) for key in each} for each in value]
     return any(each.intersection(_INDEX) and each.intersection(_SCORE) for each in names)
 

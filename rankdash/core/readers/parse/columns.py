@@ -42,6 +42,7 @@ _NAMES: dict[str, str] = {
     "标题 文档标题 题目 商品标题 商品名称",
     "label": "label labels relevance rel relevancelabel relevancegrade relevancescore "
     "relevancejudgment relevancejudgement grade rating judgment judgement qrel gain truescore "
+    "expectscore "
     "truelabel truerelevance ytrue gold goldlabel esci esclilabel escilabel annotation isrelevant "
     "relevant "
     "标签 标注 标记 相关性 相关度 相关 相关等级 相关程度 相关性标签 相关性等级 "
