@@ -79,8 +79,10 @@ def test_autorag(approved):
 def test_broken_files_of_autorag(approved):
     data = {"qa.parquet": parquet(QA), "corpus.parquet": parquet(CORPUS)}
     numbered = pd.DataFrame({"qid": ["a"] * 5, "query": list("abcde"), "retrieval_gt": [["d"]] * 5})
+    infinite = [np.inf, 0.1]
     cases = {
         "results without any questions": {"0.parquet": parquet(RESULTS)},
+        "results in JSON": {"0.json": shape(RESULTS)},
         "results with fewer rows": {**data, "0.parquet": parquet(RESULTS[:1])},
         "two files of questions": {
             **data, "0.parquet": parquet(RESULTS),
@@ -90,7 +92,7 @@ def test_broken_files_of_autorag(approved):
             "best.parquet": parquet(broken(NODES, retrieve_scores=[np.nan, 0.5]))
         },
         "an infinite score in one of three rows": {
-            "best.parquet": parquet(broken([*BEST, BEST[0]], 2, qid="c", retrieve_scores=[np.inf]))
+            "best.parquet": parquet(broken([*BEST, BEST[0]], 2, qid="c", retrieve_scores=infinite))
         },
         "scores of another number": {"best.parquet": parquet(broken(BEST, retrieve_scores=[1.0]))},
         "texts of another number": {"best.parquet": parquet(broken(BEST, retrieved_contents=[]))},

@@ -19,7 +19,8 @@ Record = dict[str, Any]
 
 class Converted(NamedTuple):
     """Entries in the form of `nested`, or rows. name: of the format. raters: columns with the
-    labels of one annotator each."""
+    labels of one annotator each. queries: the query id of each entry of the file, "" for none, if
+    other files of the tool have their queries by row."""
 
     records: list[Record]
     lines: list[int]
@@ -27,6 +28,7 @@ class Converted(NamedTuple):
     findings: list[Finding]
     raters: tuple[str, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
+    queries: tuple[str, ...] = ()
 
 
 @dataclass
@@ -45,7 +47,8 @@ class Listed:
 class Query:
     """One entry. shared: the query's id, text and attributes. rankings: system → documents, "" for
     the first stage. labels: document → label; None if the format has none. outcomes: system →
-    its latency in milliseconds (NaN if unknown), and the reason why it failed, or ""."""
+    its latency in milliseconds (NaN if unknown), and the reason why it failed, or "". lengths: of
+    the lists, if they differ and the entry is therefore refused."""
 
     shared: Record
     line: int
@@ -53,6 +56,7 @@ class Query:
     labels: Mapping[str, Any] | None = None
     refused: str = ""
     outcomes: dict[str, tuple[float, str]] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)
 
 
 def outcomes_of(queries: Iterable[Query]) -> tuple[Outcome, ...]:
@@ -94,7 +98,7 @@ def _entry(
     for key in query.labels or ():
         documents.setdefault(key, {"doc_id": key})
     if query.refused or not documents:
-        return RefusedEntry(query.shared, query.refused or "no_documents")
+        return RefusedEntry(query.shared, query.refused or "no_documents", query.lengths)
     record: Record = {**query.shared, "docs": list(documents.values())}
     for name in names:
         listed = query.rankings.get(name, Listed([]))
@@ -118,6 +122,11 @@ def text(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     return str(value).strip() or None
+
+
+def listed(value: object) -> list[Any]:
+    """Return a list, or an empty list for any other value."""
+    return value if isinstance(value, list) else []
 
 
 def finite(value: object) -> bool:

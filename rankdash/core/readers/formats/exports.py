@@ -9,11 +9,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-import pyarrow as pa
-
 from rankdash.core.base.errors import Finding, FormatError
 from rankdash.core.readers.formats import spans
-from rankdash.core.readers.formats.entries import normalised, noted
+from rankdash.core.readers.formats.entries import listed, normalised, noted
 from rankdash.core.readers.formats.json_records import (
     RecordPart,
     RecordPlaces,
@@ -210,7 +208,7 @@ def tools(tables: Tables) -> list[tuple[Table, Source]]:
         if _is_events(table):
             notes.extend(table.findings or (events_finding(len(table), table.file),))
         elif table.format != CONFIGURATIONS:
-            table = _in_rows(table, source, qids) if _without_queries(table) else table
+            table = _in_rows(table, qids) if _without_queries(table) else table
             table = _ranked(table) if judged and table.format == AUTORAG else table
             used.append((_renamed(table, names) if names else table, source))
     if not used and tables:
@@ -257,21 +255,10 @@ def _without_queries(table: Table) -> bool:
 
 
 def _qids(tables: Tables) -> dict[tuple[str, ...], str]:
-    """Return query ids by row → file, of AutoRAG's files with queries, if others have none."""
-    if not any(_without_queries(table) for table, _ in tables):
-        return {}
-    files = {_column(source): table.file for table, source in tables if table.format == AUTORAG}
-    return {ids: file for ids, file in files.items() if ids}
-
-
-def _column(source: Source) -> tuple[str, ...]:
-    import pyarrow.parquet as pq
-
-    try:
-        cells = pq.read_table(pa.BufferReader(source.data), columns=["qid"])["qid"].to_pylist()
-    except (pa.ArrowInvalid, KeyError):
-        return ()
-    return tuple(text_of(cell) or "" for cell in cells)
+    """Return query ids by row → file, of AutoRAG's files with queries."""
+    return {
+        table.queries: table.file for table, _ in tables if table.queries and all(table.queries)
+    }
 
 
 def _ranks(table: Table) -> list[str]:
@@ -290,11 +277,9 @@ def _ranked(table: Table) -> Table:
     return replace(table, cells=frame, lines=table.lines[rows], findings=findings)
 
 
-def _in_rows(table: Table, source: Source, qids: Mapping[tuple[str, ...], str]) -> Table:
+def _in_rows(table: Table, qids: Mapping[tuple[str, ...], str]) -> Table:
     """Name the queries of AutoRAG's results by the rows of qa.parquet."""
-    import pyarrow.parquet as pq
-
-    rows = pq.ParquetFile(pa.BufferReader(source.data)).metadata.num_rows
+    rows = len(table.queries)
     same = [ids for ids in qids if len(ids) == rows]
     if len(same) != 1:
         raise FormatError(
@@ -447,7 +432,7 @@ def _ratings(places: RecordPlaces, refusals: Refusals, failures: list[str]) -> I
     for entry in _entries(places, places.outermost()):
         value = entry.value if isinstance(entry.value, dict) else {}
         query = text_of(value.get("query"))
-        for failure in value.get("failures") or ():
+        for failure in listed(value.get("failures")):
             failures.append(f"{query}: {failure.get('docId') if isinstance(failure, dict) else ''}")
         if not isinstance(value.get("ratings"), list) or not value["ratings"]:
             refusals.add("no_documents", [entry.line], [str(query)])

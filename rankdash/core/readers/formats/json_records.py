@@ -259,6 +259,7 @@ def _table_of(
         findings=tuple(tool.findings) if tool else (),
         raters=tool.raters if tool else (),
         outcomes=tool.outcomes if tool else (),
+        queries=tool.queries if tool else (),
         keys=keys_seen,
         inner=frozenset(inner & columns.keys()),
         unranked=unranked,

@@ -18,6 +18,7 @@ from rankdash.core.readers.formats.entries import (
     Record,
     entries_of,
     finite,
+    listed,
     normalised,
     noted,
     text,
@@ -184,7 +185,7 @@ def rated(records: list[Record], lines: list[int], file: str) -> Converted:
                 query.shared[name] = value
         query.labels, refused = _ratings(record.get("ratings"))
         query.refused = refused if words.strip() else "no_query"
-        results = [each for each in record.get("docs") or () if isinstance(each, dict)]
+        results = [each for each in listed(record.get("docs")) if isinstance(each, dict)]
         found = [document_of(each) for each in results if not each.get("rated_only")]
         if found:
             query.rankings[""] = Listed(found)
@@ -271,7 +272,7 @@ def book(records: list[Record], lines: list[int], file: str) -> Converted:
     for record, line in zip(records, lines, strict=True):
         row: Record = {"query": text(record.get("query_text")), **document_of(record)}
         rated = False
-        for judgement in record["judgements"]:
+        for judgement in listed(record.get("judgements")):
             values = judgement if isinstance(judgement, dict) else {}
             rater = text(values.get("user_email")) or "anonymous"
             rating = values.get("rating")

@@ -30,6 +30,7 @@ from rankdash.core.readers.formats.entries import (
     Record,
     entries_of,
     finite,
+    listed,
     outcomes_of,
     text,
 )
@@ -170,7 +171,10 @@ def _spans(records: Iterable[Record], lines: Iterable[int]) -> Iterator[tuple[Re
         while waiting:
             each = waiting.pop()
             inner = [
-                span for name in _AROUND for span in each.get(name) or () if isinstance(span, dict)
+                span
+                for name in _AROUND
+                for span in listed(each.get(name))
+                if isinstance(span, dict)
             ]
             waiting += reversed(inner)
             if not any(name in each for name in _AROUND):
@@ -198,9 +202,9 @@ def _value(value: object, depth: int = 0) -> Any:
     name, inner = next(iter(value.items()), ("", None))
     name = name.replace("_", "").lower()
     if name == "arrayvalue" and isinstance(inner, dict):
-        return [_value(each, depth + 1) for each in inner.get("values") or ()]
+        return [_value(each, depth + 1) for each in listed(inner.get("values"))]
     if name == "kvlistvalue" and isinstance(inner, dict):
-        pairs = [each for each in inner.get("values") or () if isinstance(each, dict)]
+        pairs = [each for each in listed(inner.get("values")) if isinstance(each, dict)]
         return {str(each.get("key")): _value(each.get("value"), depth + 1) for each in pairs}
     if name in ("intvalue", "doublevalue"):
         return _score(inner)

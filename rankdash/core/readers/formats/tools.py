@@ -65,6 +65,11 @@ def _autorag(records: list[Record], lines: list[int], file: str) -> Converted:
             listed = _retrieved(record, node)
             if isinstance(listed, str):
                 query.refused = query.refused or listed
+                query.lengths = {
+                    name + node: len(cells)
+                    for name in (_RETRIEVED, _CONTENTS, _SCORES)
+                    if isinstance(cells := record.get(name + node), list) and listed == "not_paired"
+                }
             elif listed.documents:
                 query.rankings["" if node == main else node.strip("_")] = listed
         if _RELEVANT in record:
@@ -86,7 +91,9 @@ def _autorag(records: list[Record], lines: list[int], file: str) -> Converted:
                 file=file,
             )
         )
-    return Converted(*entries_of(queries), AUTORAG if named else AUTORAG_ROWS, findings)
+    ids = tuple(text(record.get("qid")) or "" for record in records)
+    name = AUTORAG if named else AUTORAG_ROWS
+    return Converted(*entries_of(queries), name, findings, queries=ids)
 
 
 def _retrieved(record: Record, node: str) -> Listed | str:

@@ -92,6 +92,7 @@ class Table:
     doubt:    the key of numbers that could be grades or ids; in this table, they are grades. ids:
               the table in which they are ids.
     unranked: True if a row without a label and a score is a candidate that was not ranked.
+    queries:  the query id of each entry, "" for none, if other files have their queries by row.
     """
 
     file: str
@@ -110,6 +111,7 @@ class Table:
     doubt: str = ""
     ids: Table | None = None
     unranked: bool = False
+    queries: tuple[str, ...] = ()
 
     @property
     def frame(self) -> pd.DataFrame:
