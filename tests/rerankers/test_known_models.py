@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from rankdash.core.base.errors import DataError
-from rankdash.core.rerankers import catalogue, defaults, problems
+from rankdash.core.rerankers import catalogue, defaults, get, problems
 from rankdash.core.rerankers.kinds.endpoint import DIALECTS
 from rankdash.core.value.prices import shipped
 from rankdash.core.words import prices
@@ -56,6 +56,13 @@ def test_every_entry_has_a_source_and_dates_in_order(entry):
     if entry.sunset is not None:
         assert not entry.ended(entry.sunset - timedelta(days=1))
         assert entry.ended(entry.sunset)
+
+
+def test_a_form_offers_only_models_that_can_be_loaded():
+    [spec] = [each for each in get("cross-encoder").settings if each.name == "model"]
+    needs = {each.id: each.needs for each in READ.models if not each.service}
+    assert {needs[each] for each in spec.suggestions} == {""}
+    assert {*needs.values()} == {"", "code", "modules"}
 
 
 def test_ids_are_unique_and_successors_exist():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rankdash.core.rerankers import catalogue
 from rankdash.features.run import page_form, page_which
 from tests.stored import keep_rows
 from tests.ui.sessions import part
@@ -51,6 +52,26 @@ def test_each_model_has_its_reason(opened, monkeypatch):
     assert shown[CROSS] == "只能读英语；您的文本为中文"
     monkeypatch.setenv("COHERE_API_KEY", "k")
     assert "sends your texts to Cohere" in fits(opened())["Cohere: rerank-v5.0-pro"]
+
+
+def test_a_service_that_ended_is_not_in_the_form(opened, tmp_path, monkeypatch):
+    """The runs of such a service open as before: only the form depends on the date."""
+    text = catalogue.SHIPPED.read_text()
+    start = text.index('id = "cohere"')
+    file = tmp_path / "known.toml"
+    file.write_text(text[:start] + "sunset = 2026-01-01\n" + text[start:])
+    monkeypatch.setenv(catalogue.VARIABLE, str(file))
+    catalogue.loaded.cache_clear()
+    try:
+        app = opened()
+        app.multiselect(key="run.rerankers").set_value(["endpoint"]).run()
+        service = app.selectbox(key="setting.endpoint.dialect")
+        assert (service.value, "Cohere" in service.options) == ("jina", False)
+        assert not any(each.startswith("Cohere") for each in fits(app))
+        assert not app.exception
+    finally:
+        monkeypatch.undo()
+        catalogue.loaded.cache_clear()
 
 
 def test_limits_exclude_by_facts(opened, workspace):

@@ -177,7 +177,9 @@ KIND = RerankerKind(
             "downloaded once, or a local folder. The default comes with rankdash and needs no "
             "network.",
             required=True,
-            suggestions=tuple(model.id for model in known_models() if not model.encoder),
+            suggestions=tuple(
+                each.id for each in known_models() if not each.encoder and not each.needs
+            ),
         ),
         shared.RUNTIME,
         SettingSpec(
