@@ -9,9 +9,9 @@ from rankdash.core.base.i18n import error_text, speaking
 from rankdash.core.base.rules import SettingSpec, parse_settings
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers import create, get, kinds
+from rankdash.core.rerankers.catalogue import known_models
 from rankdash.core.rerankers.fusion import Fusion, fuse
 from rankdash.core.rerankers.kinds.endpoint import DIALECTS
-from rankdash.core.rerankers.neural.packaged import known_models
 from rankdash.core.rerankers.remote import prompts
 from rankdash.features.judge.judge import Judge
 from tests.approved import table
@@ -98,7 +98,7 @@ def test_a_service_or_a_known_model_is_a_setting_of_its_kind():
             said = refused(lambda name=name: get(name))
             assert said.endswith(f"use the reranker 'endpoint' with dialect={service}.")
         assert create("endpoint", {"dialect": service, "key_variable": "none"}).settings["dialect"]
-    for model in known_models():
+    for model in [each for each in known_models() if not each.needs]:
         kind = "bi-encoder" if model.encoder else "cross-encoder"
         for name in (model.id, model.id.rpartition("/")[2]):
             said = refused(lambda name=name: get(name))

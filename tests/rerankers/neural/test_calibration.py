@@ -2,6 +2,7 @@
 
 import json
 import math
+from datetime import date
 
 import numpy as np
 import pytest
@@ -9,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
+from rankdash.core.rerankers.catalogue import KnownModel
 from rankdash.core.rerankers.neural import runtimes
 from rankdash.core.rerankers.neural.open_model import rank_correlation
-from rankdash.core.rerankers.neural.packaged import KnownModel
 from rankdash.core.rerankers.neural.runtimes import Calibration, choose
 from tests.results import results, several
 
@@ -113,7 +114,7 @@ def test_a_model_reads_its_languages_and_one_of_many_reads_all():
         [
             code
             for code in ("latin", "zh", "ja")
-            if KnownModel("m", each, 1, 512, "", "").reads(code)
+            if KnownModel(id="m", languages=each, seen_on=date(2026, 1, 1), source="x").reads(code)
         ]
         for each in (("en",), ("zh",), ("zh", "en"), ("multi",))
     ]

@@ -10,11 +10,12 @@ import pytest
 
 from rankdash.core.base.errors import SettingError, UnavailableError
 from rankdash.core.rerankers import base, create
+from rankdash.core.rerankers.catalogue import known_models
 from rankdash.core.rerankers.neural import runtimes
 from rankdash.core.rerankers.neural.bert_graph import BertGraph
 from rankdash.core.rerankers.neural.model_files import activation, digest
 from rankdash.core.rerankers.neural.open_model import rank_correlation
-from rankdash.core.rerankers.neural.packaged import fitting, known_models, misfit, with_prompts
+from rankdash.core.rerankers.neural.packaged import fitting, misfit, with_prompts
 from tests import full_disk
 from tests.rerankers.models import ask, prepared, score
 from tests.results import results, several
