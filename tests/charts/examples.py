@@ -744,6 +744,13 @@ def quality() -> dict[str, dict[str, Case]]:
             "no values": of(curve=flat(nan, nan), metric="NDCG", baseline="a"),
         },
         "grades": {"three labels": of(bars=[("0", 1200), ("1", 30), ("2…3", 4)])},
+        "words": {
+            # A chance of exactly 10% is not above the level.
+            "two candidates": of(
+                chances=[0.0, 0.1, 0.11, 1.0], of_others=[0.05, 0.35, 0.5, 0.95], level=0.1
+            ),
+            "stricter": of(chances=[0.2, 0.3, 0.9], of_others=[0.5, 0.6, 0.7], level=0.2),
+        },
         "label_curve": {
             "hostile": of(curves={HOSTILE: LABEL_CURVE}),
             "two judges": of(curves={"Judge A": LABEL_CURVE, "Judge B": OTHER_CURVE}),

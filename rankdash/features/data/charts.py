@@ -77,7 +77,7 @@ _WORDS_HEIGHT = 280
 def _words_alt(chances: Sequence[float], of_others: Sequence[float]) -> str:
     own, other = (_binned(each)[0] for each in (chances, of_others))
     return _(
-        "Queries that less than 10% of random documents fit as well as the labelled ones: {own}; "
+        "Queries that at most 10% of random documents fit as well as the labelled ones: {own}; "
         "with the labels of another query: {other}.",
         own=share_percent(own),
         other=share_percent(other),
@@ -97,7 +97,7 @@ def words_chart(
 ) -> go.Figure:
     """Draw the share of queries in each tenth of the chance, next to the share with the labels of
     another query. level: the chance above which queries are candidates."""
-    ranges = [f"≤ {share_percent((at + 1) / _BINS)}" for at in range(_BINS)]
+    ranges = [share_percent((at + 1) / _BINS) for at in range(_BINS)]
     own, other = _binned(chances), _binned(of_others)
     hover = "%{x}: %{y:.1%}<extra></extra>"
     return style.finish(
@@ -125,6 +125,8 @@ def words_chart(
         ],
         ink,
         _WORDS_HEIGHT,
-        xaxis=style.axis(_("random documents that share as many words"), type="category"),
+        xaxis=style.axis(
+            _("random documents with as many words, at most"), type="category", tickangle=0
+        ),
         yaxis=style.axis(_("share of queries"), rangemode="tozero", tickformat=".0%", nticks=5),
     )

@@ -36,7 +36,7 @@ REASONS: tuple[Reason, ...] = (
 # top until this rank, and shares few words above this chance.
 _LOW = (0.5, 0.75, 0.9)
 _TOP = (3, 1)
-_CHANCES = (LEVEL, 0.25, 0.5)
+_CHANCES = (LEVEL, 0.2, 0.5)
 # A level is used if it lists wrong labels at least this many times as often as labels on average.
 # If a third of the labels is wrong, no check can reach more.
 _LIFT = 3
