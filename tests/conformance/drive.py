@@ -725,7 +725,7 @@ TOOLS: dict[str, tuple[Callable[[Exchange], None], str]] = {
     "BEIR": (beir, "beir"),
     "rank_llm": (rank_llm, "rank-llm"),
     "FlagEmbedding": (flag_embedding, "FlagEmbedding"),
-    "PyTerrier": (pyterrier, "python-terrier"),
+    "PyTerrier": (pyterrier, "pyterrier"),
     "Pyserini": (pyserini, "pyserini"),
     "LlamaIndex": (llama_index, "llama-index-core"),
     "Ragas": (ragas, "ragas"),
