@@ -502,3 +502,14 @@ def test_other_lists_beside_retrieval_gt_are_not_ignored():
     rows = [{"query": "a", "retrieval_gt": [["d1"]], "retrieved": ["d1"]}]
     with pytest.raises(DataError):
         load([Source("rows.jsonl", lines(rows))])
+
+
+def test_the_retriever_of_a_first_stage_has_latencies_and_failures():
+    failed = span("s6", "RETRIEVER", "boots", "no index")
+    found = span("s1", "RETRIEVER", "laptop", seconds=0.5, **documents(FOUND, *TWO))
+    rated = f"{RATED}boots,d1,1\n"
+    loaded = load(sources({"spans.json": shape([found, failed]), "labels.csv": rated}))
+    timings = loaded.dataset.timings.merge(loaded.dataset.queries, on="query_id")
+    states = timings.set_index("text")["state"]
+    assert states.to_dict() == {"laptop": "done", "boots": "failed"}
+    assert round(timings.set_index("text")["latency_ms"]["laptop"]) == 500

@@ -145,9 +145,9 @@ def converted(records: list[Record], lines: list[int], file: str) -> Converted:
     failed = [span for span in spans.values() if span.error is not None]
     if failed:
         findings.append(_failures(failed, file))
-    queries, notes = _queries(list(spans.values()), file)
+    queries, lost, notes = _queries(list(spans.values()), file)
     entries = entries_of(queries)
-    return Converted(*entries, NAME, [*findings, *notes], outcomes=outcomes_of(queries))
+    return Converted(*entries, NAME, [*findings, *notes], outcomes=outcomes_of([*queries, *lost]))
 
 
 def _failures(failed: Sequence[_Span], file: str) -> Finding:
@@ -397,11 +397,12 @@ def _joined(records: Iterable[Record], lines: Iterable[int]) -> tuple[list[Recor
     return list(spans.values()), [first[identity] for identity in spans]
 
 
-def _queries(spans: Sequence[_Span], file: str) -> tuple[list[Query], list[Finding]]:
-    """Return an entry for each query, and findings. Of several spans of one system for a query, the
-    latest is used."""
+def _queries(spans: Sequence[_Span], file: str) -> tuple[list[Query], list[Query], list[Finding]]:
+    """Return an entry for each query, the queries of which all spans failed, and findings. Of
+    several spans of one system for a query, the latest is used."""
     by_query: dict[str, dict[tuple[str, str], _Span]] = {}
     used: list[Query] = []
+    lost: list[Query] = []
     repeated = 0
     for span in spans:
         if span.query is None:
@@ -421,7 +422,8 @@ def _queries(spans: Sequence[_Span], file: str) -> tuple[list[Query], list[Findi
         ordered = sorted(systems.values(), key=lambda span: span.kind)
         query = Query({"query": words}, ordered[0].line)
         for span in ordered:
-            query.outcomes[span.system] = span.latency_ms, span.error or ""
+            first = span.kind == "RETRIEVER" and len(retrievers) == 1 and same
+            query.outcomes["" if first else span.system] = span.latency_ms, span.error or ""
             if span.refused:
                 query.refused = query.refused or span.refused
             before, after = span.lists.get(_BEFORE), span.lists.get(_AFTER)
@@ -432,12 +434,13 @@ def _queries(spans: Sequence[_Span], file: str) -> tuple[list[Query], list[Findi
             found = span.lists.get(_FOUND)
             if not found or not found.documents or span.error is not None:
                 continue
-            if len(retrievers) == 1 and same:
+            if first:
                 query.rankings.setdefault("", found)
             else:
                 query.rankings[span.system] = found
-        if query.rankings or query.refused or all(span.error is None for span in ordered):
-            used.append(query)
+        failed = all(span.error is not None for span in ordered)
+        without = failed and not query.rankings and not query.refused
+        (lost if without else used).append(query)
     notes = []
     if repeated:
         notes.append(
@@ -449,7 +452,7 @@ def _queries(spans: Sequence[_Span], file: str) -> tuple[list[Query], list[Findi
                 file=file,
             )
         )
-    return used, notes
+    return used, lost, notes
 
 
 def _starts_from_retriever(systems: Mapping[tuple[str, str], _Span]) -> bool:

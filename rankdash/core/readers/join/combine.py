@@ -110,6 +110,7 @@ def combine(
         outcomes = {name: measured[name] for name in systems if len(measured[name])}
         if chosen is not None:
             candidates, name = chosen.ranking, _file_name(chosen)
+            outcomes |= {"": chosen.outcomes} if len(chosen.outcomes) else {}
             open_choice = () if sure else tuple(each.name for each in rankings)
             findings.append(_chosen(chosen, systems, sure=sure))
     ranked = [candidates, *systems.values()] if candidates is not None else list(systems.values())
@@ -452,7 +453,9 @@ def _with_ids(
         for text in entries:
             if text not in id_of and text not in generated:
                 generated[text] = next(unused)
-        keyed.append(_renamed(part, key, {**generated, **id_of}))
+        keyed.append(part)
+    ids = {**generated, **id_of}
+    keyed = [_renamed(part, key, ids) if key in part.keyed_by_text else part for part in keyed]
     if generated:
         _refuse_chance(parts, key, generated, listed_ids, strict=strict)
         findings += [_made(key, generated), *_alike(key, generated)]
