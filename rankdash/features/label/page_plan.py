@@ -387,10 +387,12 @@ def _draw_effort(
     all_time = duration(count * _SECONDS)
     figures = {"k": number(cutoff, 0), "n": number(count, 0), "seconds": _SECONDS}
     if estimate is None or count <= estimate.most_high:
-        at_most = _(
+        at_most = ngettext(
+            "Cutoff {k}: at most {n} label, about {time} at {seconds} seconds per label.",
             "Cutoff {k}: at most {n} labels, about {time} at {seconds} seconds per label.",
+            count,
             time=all_time,
-            **figures,
+            **{name: figures[name] for name in ("k", "seconds")},
         )
         st.markdown(f"**{at_most}**" if chosen else at_most)
         return
