@@ -3,7 +3,8 @@
 With `--quick`, all but the tests that run Chromium or a neural model or are slow, by
 `tests/slow.txt`, and a tenth of the examples that tests draw. With `--all`, or RANKDASH_TESTS=all,
 also the thorough ones (kills, full disks, damaged files by the thousand, several processes, every
-journey in the browser), and then faults are planted in the source, to list the ones that no test
+journey in the browser), then the quick ones with the oldest versions that pyproject.toml allows
+(`tests/lowest.py`), and then faults are planted in the source, to list the ones that no test
 notices (`tests/planted.py`). With `--times`, what took longest is written to `tests/slow.txt`.
 
 Tests draw the same examples each time; with `--random` they draw others and run in another order,
@@ -114,6 +115,8 @@ def check(environment: dict[str, str]) -> int:
     given = arguments(sys.argv[1:], os.environ)
     CHECKS["tests"] += given
     thorough = choice(sys.argv[1:], os.environ) == "--all"
+    if thorough:
+        CHECKS["lowest versions"] = [sys.executable, "-m", "tests.lowest"]
     print(f"Python {platform.python_version()} on {platform.platform()}")
     print(", ".join(f"{name} {version(name)}" for name in SHOWN))
     failed = []

@@ -1,5 +1,6 @@
 """The policy: applied steps equal the numbers of their sections, its file, and its Python."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -172,7 +173,9 @@ def test_a_policy_is_read_as_it_was_written(study, system, steps, tmp_path):
 def test_the_file_contains_what_is_expected(study, system, approved):
     choices = Choices(system, depth=20, skip_loss=0.05, deadline_ms=900.0, floor_alpha=0.05)
     content = document(study, choices, expected(study, choices), 0.4)
-    approved("exports/policy", written(content).decode())
+    # The last digits depend on the version of SciPy.
+    text = re.sub(r"\d+\.\d{13,}", lambda each: f"{float(each[0]):.12g}", written(content).decode())
+    approved("exports/policy", text)
 
 
 def test_a_recommended_depth_is_fixed_too(study, system):

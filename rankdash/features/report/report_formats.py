@@ -273,12 +273,12 @@ def _beir(study: Study) -> dict[str, bytes]:
     documents = data.documents.fillna({"text": ""}).itertuples(index=False)
     corpus = ({"_id": doc, "title": title, "text": text} for doc, title, text in documents)
     queries = data.queries.fillna({"text": ""}).drop(columns=["query_id", "text"])
-    facts = queries.astype(object).where(queries.notna(), None).to_dict("records")
+    facts = queries.astype(object).where(queries.notna(), None).to_numpy().tolist()
     texts = zip(data.query_text().items(), facts, strict=True)
     return {
         "corpus.jsonl": _lines(corpus),
         "queries.jsonl": _lines(
-            {"_id": query, "text": text, "metadata": _known(about)}
+            {"_id": query, "text": text, "metadata": _known(zip(queries, about, strict=True))}
             for (query, text), about in texts
         ),
         "qrels/test.tsv": _table(
@@ -293,8 +293,8 @@ def _beir(study: Study) -> dict[str, bytes]:
     }
 
 
-def _known(values: Mapping[Any, object]) -> dict[str, object]:
-    return {str(name): value for name, value in values.items() if value is not None}
+def _known(values: Iterable[tuple[Any, object]]) -> dict[str, object]:
+    return {str(name): value for name, value in values if value is not None}
 
 
 def _runs_beside(study: Study) -> dict[str, bytes]:
