@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-
-from babel import Locale
+from typing import TYPE_CHECKING
 
 from rankdash.core.base.i18n import enumerated, ngettext, number, percent, plain
 from rankdash.core.base.i18n import gettext as _
@@ -14,8 +13,9 @@ from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.data.dataset import FirstStage
 from rankdash.core.data.measured import Measured
 from rankdash.core.metrics import parse_measure
-from rankdash.core.rerankers.catalogue import MANY, KnownModel
-from rankdash.core.rerankers.neural import packaged
+
+if TYPE_CHECKING:
+    from rankdash.core.rerankers.catalogue import KnownModel
 
 _MOST_LANGUAGES = 4
 
@@ -161,12 +161,19 @@ def unknown_tokens(system: str, share: float) -> str:
 
 def licence_of(model: KnownModel) -> str:
     """Return the licence of a known model; "" if it is unknown."""
+    from rankdash.core.rerankers.neural import packaged
+
     card = packaged.named(model.id)
     return model.licence if card is None or model.service else card.licence
 
 
 def languages(codes: Sequence[str]) -> str:
     """Return the languages of a model in words."""
+    # Commands that print no names of languages start without this library and the rerankers.
+    from babel import Locale
+
+    from rankdash.core.rerankers.catalogue import MANY
+
     if MANY in codes:
         return _("many languages")
     if len(codes) > _MOST_LANGUAGES:
@@ -180,6 +187,8 @@ def language_name(code: str) -> str:
         return _("Latin letters")
     if code == "other":
         return _("other letters")
+    from babel import Locale
+
     return Locale(code).get_display_name(reader_language()) or code
 
 
