@@ -4,6 +4,7 @@ either."""
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import ndcg_score
 
@@ -45,6 +46,9 @@ def forms(grades, scores):
         if true != "ground_truth" and predicted != "predicted_scores":
             yield csv(grades, scores, (true, predicted))
             yield rows(grades, scores, (true, predicted))
+    frame = pd.DataFrame({"y_true": grades, "y_score": scores})
+    yield frame.to_json()
+    yield frame.to_csv()
     yield [grades, scores]
     yield [[grades], [scores]]
     yield [[grades, scores]]

@@ -77,6 +77,13 @@ def test_scores_by_query_have_the_values_of_pytrec_eval(content, name):
     expect_values(parsed)
 
 
+def test_whole_scores_of_rank_llm_are_no_labels():
+    scores = {"q1": {"d2": 2, "d3": 1, "d1": 0}, "q2": {"d2": 1, "d4": 0}}
+    parsed = parse({"run.jsonl": rank_llm(scores), "qrels": QRELS_FILE})
+    assert len(parsed.qrels) == 3
+    expect_values(parsed, scores)
+
+
 def test_hits_of_rank_gpt_have_ids_texts_and_order():
     hits = [
         {"qid": 7, "docid": f"d{at}", "content": f"text {at}", "rank": at, "score": 9.5 - at}
@@ -274,6 +281,14 @@ def test_results_that_cannot_be_assigned_are_refused(changed, message):
         parse({"x.json": json.dumps(whole)})
 
 
+def test_results_without_documents_are_refused():
+    for content in ({"query": "how to", "results": results()}, results(), {"results": results()}):
+        with pytest.raises(FormatError, match="the request with these documents is missing"):
+            parse({"x.json": json.dumps(content)})
+    content = {"query": "how to", "results": [{"index": 10**200, "score": 1, "text": "a"}]}
+    assert len(parse({"x.json": json.dumps(content)}).documents) == 1
+
+
 def test_one_wrong_entry_of_several_refuses_the_file_with_its_line():
     good = {**asked(), "results": results()}
     lines = [good, {**good, "query": "x", "results": [{"index": 9, "score": 1}]}]
@@ -332,3 +347,9 @@ def test_a_document_without_a_known_text_or_id_is_refused(lists):
     entry = {"query": "how to", **lists, "relevant": ["d1"]}
     with pytest.raises(FormatError, match=r"First: \w+\[0\]: how to"):
         parse({"x.json": json.dumps([entry])})
+
+
+def test_a_column_of_objects_cannot_be_mapped_to_a_text():
+    rows = [{"query": "how to", "wort": {"foo": at}, "label": at} for at in range(2)]
+    with pytest.raises(FormatError, match=r"x.json, line 1: The column wort contains objects"):
+        parse({"x.json": json.dumps(rows)}, columns={"document": "wort"})

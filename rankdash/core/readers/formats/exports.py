@@ -602,7 +602,7 @@ def _are_labels(by_query: list[list[object]]) -> bool:
     values = [value for each in by_query for value in each]
     numeric = [[value for value in each if isinstance(value, int | float)] for each in by_query]
     distinct = {value for each in numeric for value in each}
-    whole = all(float(value).is_integer() for value in distinct)
+    whole = all(isinstance(value, int) or value.is_integer() for value in distinct)
     written_whole = all(isinstance(value, int) for each in numeric for value in each)
     # Runs hardly ever repeat a score, labels nearly always repeat a grade.
     repeats = 2 * len(distinct) <= len(values)

@@ -24,6 +24,8 @@ Record = dict[str, Any]
 
 _NUMBER = re.compile(r"[0-9]{1,100}")
 _ONLY_QUERY = "q1"
+# Names of a column without a name, in which pandas numbers the rows.
+_INDEX = ("column1", "unnamed0", "index")
 _AS_GRADES = "relevance_labels"
 
 
@@ -91,12 +93,15 @@ def numbered(tables: Sequence[tuple[Table, Source]]) -> list[tuple[Table, Source
         return [(table, source)]
     fields = fields_of(table.frame)
     others = {*table.columns} - {*fields.values(), *systems_in(table.columns)}
+    index = {column for column in others if plain(column) in _INDEX}
+    others -= index
     if "label" not in fields or {"query", "doc_id", "document", "title"} & fields.keys() or others:
         return [(table, source)]
     if not {"score", "reranked"} & fields.keys():
         return [(table, source)]
     queries = fields.get("query_id")
-    frame = table.frame.assign(query_id=_ONLY_QUERY) if queries is None else table.frame
+    frame = table.frame.drop(columns=list(index))
+    frame = frame.assign(query_id=_ONLY_QUERY) if queries is None else frame
     ids = frame[queries or "query_id"]
     places = frame.groupby(ids, sort=False, dropna=False).cumcount() + 1
     frame = frame.assign(doc_id=[f"{query}-{at}" for query, at in zip(ids, places, strict=True)])

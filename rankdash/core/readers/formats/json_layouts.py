@@ -169,7 +169,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_whole(value: float) -> bool:
-    return float(value).is_integer()
+    return isinstance(value, int) or value.is_integer()
 
 
 def _unclear(outer: object) -> bool:
@@ -299,7 +299,11 @@ def _parallel(outer: object) -> list[Record] | None:
     """Return the entries of parallel lists, or of a data frame's columns, in one object; None if
     there are none, or if the object is one entry."""
     lists = _side_by_side(outer)
-    if lists is None or not lists.even or not (lists.of_queries or lists.any_cell(list)):
+    if lists is None or not lists.even:
+        return None
+    # The rows of a data frame are numbered.
+    frame = lists.meant == lists.columns.keys() and all(map(str.isdigit, lists.keys or ("",)))
+    if not (lists.of_queries or lists.any_cell(list) or frame):
         return None
     length = next(iter(lists.lengths.values()))
     columns = {key: cells for key, cells in lists.columns.items() if len(cells) == length}
@@ -352,7 +356,10 @@ def _unnamed(columns: Record, at: int) -> Record:
     others = [key for key in columns if not _is_query(key)]
     if len(others) != 1 or plain(others[0]) not in retrieved.GRADES:
         return {}
-    lists = _by_rank(columns[others[0]][at], f"q{at + 1}")
+    grades = columns[others[0]][at]
+    if not isinstance(grades, list):
+        return {}
+    lists = _by_rank(grades, f"q{at + 1}")
     return {field: lists[field] for field in ("doc_ids", "ranks")}
 
 

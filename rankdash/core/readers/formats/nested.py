@@ -314,6 +314,9 @@ def document_row(value: object) -> Record:
         inner_row = _row_of(around)
         texts = ((field, inner_row.get(field)) for field in ("document", "title"))
         row |= {field: text for field, text in texts if isinstance(text, str)}
+        if "score" in row:
+            # Whole numbers are scores here, not labels.
+            row["initial_score"] = row.pop("score")
     return row
 
 

@@ -10,7 +10,7 @@ Each request is converted to an entry with its documents and their scores, which
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -98,7 +98,7 @@ def answered(
     from_one = bool(ends) and not any(0 in each.scores for each in results.values())
     for at, each in results.items():
         for index in each.scores:
-            if not 0 <= index < len(each.documents):
+            if index not in each.documents:
                 raise _bad_index(each, index, file, at_lines[at], from_one=from_one)
     entries = [
         _entry(record, places[at], results[at]) if at in results else record
@@ -201,10 +201,10 @@ def _first(value: Record, names: Sequence[str]) -> tuple[str, Any]:
 
 
 class _Results(NamedTuple):
-    """The results of one request. documents: of the request, or else of the response, None for an
-    omitted document. scores, paths: by index."""
+    """The results of one request, by index. documents: in the request, or else in the response.
+    paths: of the indexes."""
 
-    documents: list[Any]
+    documents: dict[int, Any]
     scores: dict[int, Any]
     paths: dict[int, str]
 
@@ -226,7 +226,7 @@ def _results(places: tuple[_Within, _Within], file: str, line: int) -> _Results:
         if not isinstance(index, int) or isinstance(index, bool):
             raise unexpected(path, int, index, file, line)
         if index in scores:
-            raise _bad_index(_Results([], {}, {index: path}), index, file, line, twice=True)
+            raise _bad_index(_Results({}, {}, {index: path}), index, file, line, twice=True)
         scores[index], paths[index] = _score(result, around, file, line), path
         texts[index] = _text(_first(result, ("document", "text", "input", "passage"))[1])
         asked = _text(documents[index]) if documents and 0 <= index < len(documents) else None
@@ -238,9 +238,11 @@ def _results(places: tuple[_Within, _Within], file: str, line: int) -> _Results:
                 line=line,
                 path=around,
             )
-    if documents is None:
-        documents = [texts.get(index) for index in range(max(scores) + 1)]
-    return _Results(documents, scores, paths)
+    if documents is not None:
+        return _Results(dict(enumerate(documents)), scores, paths)
+    if None in texts.values():
+        raise _alone(file, line)
+    return _Results(texts, scores, paths)
 
 
 def _score(result: Record, path: str, file: str, line: int) -> float:
@@ -248,7 +250,8 @@ def _score(result: Record, path: str, file: str, line: int) -> float:
     if score is None:
         raise lacking(f"{path}.{key or 'relevance_score'}", file, line)
     number = isinstance(score, int | float) and not isinstance(score, bool)
-    if not number or not math.isfinite(score):
+    # A whole number may have more digits than a float.
+    if not number or not abs(score) <= sys.float_info.max:
         raise unexpected(f"{path}.{key}", float, score, file, line)
     return float(score)
 
@@ -307,7 +310,7 @@ def _entry(record: Record, places: tuple[_Within, _Within], results: _Results) -
         for key, value in shared.items()
         if key not in (query, texts) and key not in around and plain(key) not in _SETTINGS
     }
-    listed = [at for at, text in enumerate(results.documents) if text is not None]
+    listed = sorted(results.documents)
     return Entry(
         **rest,
         query=request.value[query],

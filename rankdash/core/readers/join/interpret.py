@@ -327,6 +327,7 @@ def _part(
             file=table.file,
         )
         table = replace(table, findings=(*table.findings, note))
+    _refuse_objects(table, fields)
     table = trimmed_ids(table, [fields[key] for key in ("query_id", "doc_id") if key in fields])
     queries = bool({"query", "query_id"} & fields.keys())
     documents = bool({"document", "doc_id"} & fields.keys())
@@ -352,6 +353,24 @@ def _part(
             return None
         raise _mapping_error(table, Phrase("query or document"))
     raise _mapping_error(table, "document" if queries else "query")
+
+
+def _refuse_objects(table: Table, fields: Mapping[str, str]) -> None:
+    """Raise FormatError if a column that the user mapped to a text contains objects."""
+    for field in ("query", "document", "title"):
+        column = fields.get(field)
+        if column not in table.inner:
+            continue
+        objects = table.frame[column].str.startswith("{", na=False).to_numpy()
+        if objects.any():
+            raise FormatError(
+                "The column {column} contains objects, so it cannot be the {field}.",
+                remedy="Choose a column that contains texts.",
+                file=table.file,
+                line=int(table.lines[objects][0]),
+                column=column,
+                field=field,
+            )
 
 
 def _as_systems(table: Table, fields: Mapping[str, str]) -> Table:
