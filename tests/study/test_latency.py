@@ -39,6 +39,22 @@ def test_without_times_or_tokens_there_is_nothing():
     assert latency.token_lengths(study, "one") is None
 
 
+def test_the_times_of_a_fetched_first_stage_are_those_of_its_own_data_set():
+    parts, medians = {}, []
+
+    def cache(key, make):
+        parts[key] = parts[key] if key in parts else make()
+        return parts[key]
+
+    for factor in (1.0, 3.0):
+        data = DATA.named("data")
+        made = run_from_ranking("", DATA.id, DATA.candidates, "")
+        data.timings = timed(made, factor * np.array(USUAL)).queries
+        study = study_on(data, cache=cache)
+        medians.append(latency.times(study, FIRST_STAGE).summary.p50)
+    assert medians == [15.5, 46.5]
+
+
 def test_documents_are_counted_of_the_queries_that_were_timed():
     study = study_of([math.nan, math.nan, *USUAL[2:]], pairs=[1.0, 99.0, *range(4, 13), math.nan])
     assert latency.times(study, "one").documents == (4, 12)

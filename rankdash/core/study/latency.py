@@ -366,10 +366,15 @@ class Times:
 
 def timed_by(study: Study, system: str) -> Key:
     """Return the cache key for results that depend on the latencies of a system: its id, followed,
-    for a fused run, by the keys of its parts in the study."""
-
+    for a fused run, by the keys of its parts in the study, and for a fetched first stage, whose id
+    is the same in every data set, by its latencies."""
+    timings = study.dataset.timings if system == FIRST_STAGE else None
+    of_data: Key = ()
+    if timings is not None:
+        of_data = study.stored_id, hash(timings["latency_ms"].to_numpy().tobytes())
     return (
         system,
+        *of_data,
         *(timed_by(study, each) for each in _parts(study, system) if each in study.systems),
     )
 
