@@ -1,6 +1,7 @@
 """Effects of online experiments: referees, simulations without an effect, and doubts about data."""
 
 import gzip
+import json
 import math
 
 import numpy as np
@@ -16,6 +17,7 @@ from rankdash.core.base.errors import DataError, FormatError, SpecError
 from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.readers.outcomes import read_outcomes
 from rankdash.core.statistics.clustered import change_of, mean_of, mismatch_p, preference_of
+from rankdash.features.online.command_results import json_of
 from rankdash.features.online.experiment import experiment_of
 from tests.online.outcomes import table
 
@@ -157,6 +159,53 @@ def test_chinese_columns_and_milliseconds(read):
     assert experiment.outcomes.time[0] == 1.76e9
 
 
+def test_times_with_offsets(read):
+    frame = table(np.random.default_rng(8), 2).head(4)
+    frame["time"] = ["2026-11-01T10:00+02:00", "2026-11-01 08:00", "2026-11-01", "2026-11-01T08Z"]
+    assert read(frame).time.tolist() == [1793520000.0] * 2 + [1793491200.0, 1793520000.0]
+
+
+def test_categories_of_pandas(tmp_path):
+    frame = table(np.random.default_rng(8), 20)
+    answers = frame["clicks"].map({1: "yes", 0: "no"})
+    path = tmp_path / "outcomes.parquet"
+    frame.assign(clicks=answers.astype("category")).astype({"arm": "category"}).to_parquet(path)
+    assert read_outcomes(path, {}).value.tolist() == frame["clicks"].tolist()
+
+
+def sentences(experiment):
+    return json.loads(json_of(experiment))["sentences"]
+
+
+def test_equal_outcomes_prove_nothing(read):
+    """Ties, few units, and outcomes that do not vary between units."""
+    rows = [(f"s{n}", team, n % 2 ^ (team == "B")) for n in range(10) for team in "AB"]
+    frame = pd.DataFrame(rows, columns=["session", "team", "clicks"])
+    few = experiment_of(read(frame), SETTINGS)
+    assert few.preference().verdict == "too_few"
+    assert sentences(few)[0].startswith("Too few units")
+    equal = pd.concat([frame.assign(session=f"{n}" + frame["session"], clicks=n) for n in range(5)])
+    assert sentences(experiment_of(read(equal), SETTINGS)) == ["B and A have the same outcomes."]
+    only = equal.assign(clicks=(equal["team"] == "B").astype(int))
+    assert "do not vary" in sentences(experiment_of(read(only), SETTINGS))[0]
+    arms = pd.DataFrame({"arm": ["control", "new"] * 4, "clicks": [0, 0, 1, 1] * 2})
+    assert experiment_of(read(arms), SETTINGS).effects()[0].verdict == "too_few"
+    arms = pd.DataFrame({"arm": ["control", "new"] * 30, "clicks": [0, 1] * 30})
+    apart = experiment_of(read(arms), SETTINGS)
+    assert apart.effects()[0].verdict == "descriptive"
+    assert "do not vary" in sentences(apart)[0]
+
+
+def test_a_change_that_the_correction_does_not_prove_shows_its_p(read):
+    frame = pd.DataFrame({"arm": ["control", "x", "y"] * 200})
+    usual = np.repeat(np.random.default_rng(3).random(200), 3)
+    frame["clicks"] = usual + 0.06 * (frame["arm"] == "x")
+    experiment = experiment_of(read(frame), SETTINGS, planned=True)
+    effect = experiment.effects()[0]
+    assert effect.verdict == "unproven" and effect.change.low > 0
+    assert "after correction" in sentences(experiment)[0]
+
+
 def test_users_come_before_sessions(read):
     frame = table(np.random.default_rng(9), 60)
     frame["user"] = [f"u{int(each[1:]) // 2}" for each in frame["session"]]
@@ -247,6 +296,7 @@ def test_no_effect_is_computed_from_arms_of_other_sizes_than_planned(read):
         (lambda f: f.rename(columns={"arm": "x"}), {}, FormatError, "--columns arm="),
         (lambda f: f.assign(value=1.0), {}, FormatError, "Several columns may be the outcome"),
         (lambda f: f.head(0), {}, FormatError, "no rows"),
+        (lambda f: f[["session", "arm", "clicks", "clicks"]], {}, FormatError, "named 'clicks'"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_words(read, change, options, problem, message):

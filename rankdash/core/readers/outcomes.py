@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,13 @@ def _chosen(names: Sequence[str], columns: Mapping[str, str], file: str) -> dict
                 "time.",
                 file=file, field=field, columns=listed, first=names[0] if names else "…",
             )  # fmt: skip
+    for name in chosen.values():
+        if names.count(name) > 1:
+            raise FormatError(
+                "Several columns are named {name!r}.",
+                remedy="Rename them or delete all but one.",
+                file=file, name=name,
+            )  # fmt: skip
     return chosen
 
 
@@ -220,9 +228,9 @@ def _part(piece: Any, chosen: Mapping[str, str], file: str) -> dict[str, Any]:
             ("query", chosen.get("query")),
         )
     }
-    part["value"] = _numbers(piece.column(chosen["outcome"]), chosen["outcome"], file)
+    part["value"] = _numbers(_plain_cells(piece, chosen["outcome"]), chosen["outcome"], file)
     part["time"] = (
-        _times(piece.column(chosen["time"]), chosen["time"], file)
+        _times(_plain_cells(piece, chosen["time"]), chosen["time"], file)
         if "time" in chosen
         else np.full(rows, np.nan)
     )
@@ -240,6 +248,14 @@ def _names(piece: Any, name: str | None, rows: int) -> Any:
     texts = pc.utf8_trim_whitespace(pc.cast(cells, pa.string()))
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     return pc.dictionary_encode(texts)
+
+
+def _plain_cells(piece: Any, column: str) -> Any:
+    """Return the cells of a column, without a dictionary or views."""
+    cells = piece.column(column)
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_decode()
+    return pc.cast(cells, pa.string()) if pa.types.is_string_view(cells.type) else cells
 
 
 def _codes(parts: Sequence[Any]) -> tuple[npt.NDArray[np.int64], Any]:
@@ -287,21 +303,26 @@ def _times(cells: Any, column: str, file: str) -> Floats:
     """Return seconds since 1970 in UTC, of dates in ISO 8601 or of numbers of seconds or
     milliseconds."""
     if _is_text(cells):
-        try:
+        with suppress(pa.ArrowInvalid):
             return _seconds(pc.cast(cells, pa.float64()))
-        except pa.ArrowInvalid:
-            cells = pc.replace_substring_regex(cells, r"(\d)Z$|(\d)\+00:?00$", r"\1\2")
     try:
         if pa.types.is_timestamp(cells.type) or pa.types.is_date(cells.type):
             stamps = pc.cast(cells, pa.timestamp("us", "UTC" if _zoned(cells.type) else None))
         elif _is_text(cells):
-            stamps = pc.cast(cells, pa.timestamp("us"))
+            stamps = _stamps(cells)
         else:
             return _seconds(pc.cast(cells, pa.float64()))
         micros = pc.cast(pc.cast(stamps, pa.int64()), pa.float64())
         return np.asarray(micros.to_numpy(zero_copy_only=False), dtype=np.float64) / 1e6
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
         raise _other_content(column, "times", file, problem) from problem
+
+
+def _stamps(cells: Any) -> Any:
+    """Return the times of texts, in UTC if they have no offset."""
+    cells = pc.replace_substring_regex(cells, r"^\s*(\d+-\d+-\d+)Z?\s*$", r"\1T00:00")
+    cells = pc.replace_substring_regex(cells, r"^\s*(\S+[T ][\d:.]+)\s*$", r"\1Z")
+    return pc.cast(cells, pa.timestamp("us", "UTC"))
 
 
 def _is_text(cells: Any) -> bool:

@@ -16,6 +16,7 @@ from rankdash.core.base.rules import StatisticsSettings
 from rankdash.core.data.arrays import Flags, Floats, Integers
 from rankdash.core.data.outcomes import Outcomes
 from rankdash.core.statistics.clustered import (
+    FEWEST_UNITS,
     Change,
     Mean,
     change_of,
@@ -120,7 +121,13 @@ class Experiment:
         ]
         p = corrected([each.p for each in changes], self.settings.correction)
         return tuple(
-            Effect(arm, means[arm], change, each, self._verdict(change, each))
+            Effect(
+                arm,
+                means[arm],
+                change,
+                each,
+                self._verdict(change, each, min(means[self.control].units, means[arm].units)),
+            )
             for arm, change, each in zip(others, changes, p, strict=True)
         )
 
@@ -132,13 +139,14 @@ class Experiment:
         c = self.outcomes.arms.index(self.control)
         first, second = totals[:, c], totals[:, 1 - c]
         change = preference_of(first, second, self.settings.level)
+        units = int((first + second > 0).sum())
         return Preference(
             self.control,
             self.outcomes.arms[1 - c],
             change,
             (float(first.sum()), float(second.sum())),
-            int((first + second > 0).sum()),
-            self._verdict(change, change.p),
+            units,
+            self._verdict(change, change.p, units),
         )
 
     def interval(self, change: Change) -> tuple[float, float]:
@@ -147,9 +155,12 @@ class Experiment:
             return change.low, change.high
         return change.always_low, change.always_high
 
-    def _verdict(self, change: Change, p: float) -> Kind:
+    def _verdict(self, change: Change, p: float, units: int) -> Kind:
+        if units < FEWEST_UNITS:
+            return "too_few"
         if math.isnan(change.low):
-            return "identical" if change.delta == 0 else "too_few"
+            # The outcomes do not vary.
+            return "identical" if change.delta == 0 else "descriptive"
         low, high = self.interval(change)
         if self.planned and p > 1 - self.settings.level:
             return "unproven"

@@ -12,6 +12,10 @@ from rankdash.features.online.experiment import MISMATCH, Effect, Experiment, Pr
 
 ANYTIME = "anytime-valid: it holds however often you look, and whenever you stop"
 ONE_LOOK = "for one look, at the planned end"
+_NO_SPREAD = (
+    "An interval of the change between {arm} and {control} cannot be computed: the outcomes do not "
+    "vary between units."
+)
 
 
 def digits_for(value: float) -> int:
@@ -46,6 +50,14 @@ def effect_sentence(experiment: Experiment, effect: Effect) -> str:
         )  # fmt: skip
     if effect.verdict == "identical":
         return _("{arm} and {control} have the same outcomes.", **texts)
+    if effect.verdict == "descriptive":
+        return _(_NO_SPREAD, **texts)
+    if effect.verdict == "unproven" and (low > 0 or high < 0):
+        return _(
+            "Not proven that {arm} differs from {control}: {outcome} per search goes from {before} "
+            "to {after}, with p {p} after correction for several arms.",
+            p=p_value(effect.corrected), **texts,
+        )  # fmt: skip
     if effect.verdict == "unproven":
         return _(
             "Not proven that {arm} differs from {control}: {outcome} per search goes from {before} "
@@ -94,6 +106,11 @@ def preference_sentence(experiment: Experiment, preference: Preference) -> str:
             "needed.",
             outcome=experiment.outcomes.name, fewest=FEWEST_UNITS, **texts,
         )  # fmt: skip
+    if preference.verdict in ("identical", "descriptive"):
+        arms = {"arm": preference.second, "control": preference.first}
+        if preference.verdict == "descriptive":
+            return _(_NO_SPREAD, **arms)
+        return _("{arm} and {control} have the same outcomes.", **arms)
     if preference.verdict == "unproven":
         return _(
             "Not proven that users prefer {second} or {first}: the preference is {value}, but with "
