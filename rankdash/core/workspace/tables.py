@@ -42,8 +42,10 @@ _MARK = b"PAR1"
 _CHUNK = 1 << 20
 
 DATASET_PARTS = ("queries", "documents", "qrels")
-TIMINGS = "timings.parquet"
 """The tables of a data set except its ranking."""
+
+TIMINGS = "timings.parquet"
+"""The latencies of the first stage of a data set, if it has any."""
 
 CANDIDATES, RANKING = "candidates", "ranking"
 """The name of the ranking of a data set, and of a run."""

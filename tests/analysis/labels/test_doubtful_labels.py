@@ -44,6 +44,11 @@ def test_twins_with_another_label_or_none_are_listed():
     assert [each.listed for each in found.checks[:2]] == [1, 1]
 
 
+def test_a_document_that_the_data_set_lacks_has_no_twin():
+    data = small({"a": "red", "b": "blue", "c": "blue"}, qrels(q={"b": 1}), ranking(q="ab"))
+    assert listed(doubtful_labels(data, {"other": ranking(q="xb")}), "twin_unlabelled") == []
+
+
 def orders(*lists: str) -> list[Ranking]:
     return [ranking(q=each) for each in lists]
 

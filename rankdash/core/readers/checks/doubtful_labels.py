@@ -323,7 +323,8 @@ def _twins(
     """Return documents with a lower label than another one with the same text, and ranked ones
     without a label that have the text of a relevant one. Also return the number of queries with a
     labelled document that has a twin, and of groups of equal texts, counted per query."""
-    labels, group = dataset.labels, _equal_texts(documents)
+    # The last one, at -1, is for documents of a run that the data set lacks.
+    labels, group = dataset.labels, np.append(_equal_texts(documents), -1)
     known = text_array(documents.index.to_numpy(dtype=object))
     place = places_in(known, labels["doc_id"].texts)
     rows = np.flatnonzero(group[place[labels["doc_id"].codes]] >= 0)
