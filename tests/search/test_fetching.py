@@ -233,6 +233,21 @@ def test_a_cancelled_fetch_finishes_its_requests_and_can_be_resumed(docs, server
     assert len(rest) == len(server.seen) == 500
 
 
+def test_a_query_that_timed_out_before_a_stop_is_requested_after_it(docs, server, tmp_path):
+    server.fault_of = lambda body: {"hang": 600.0} if text_of(body) == QUERIES["q0"] else {}
+    journal, got = tmp_path / "journal", []
+    policy = Policy(concurrency=1, retries=0, read_s=0.5)
+    answers = fetch(
+        docs, first(9), 10, policy,
+        journal=journal, on_answers=got.extend, cancelled=lambda: len(got) >= 3,
+    )  # fmt: skip
+    assert [each.query_id for each in answers] == ["q1", "q2", "q3"]
+    server.let_go.set()
+    server.fault_of = lambda body: {}
+    rest = fetch(docs, first(9), 10, policy, journal=journal)
+    assert [each.state for each in rest] == ["done"] * 9
+
+
 def test_a_partial_answer_is_retried_and_then_failed(docs, server):
     server.fail({"with": {"timed_out": True}})
     policy = Policy(retries=1, concurrency=1)

@@ -265,7 +265,8 @@ def fetch(
         if len(late) <= max(_FEW_LATE, len(with_text) // 10):
             for finished in _concurrently(ask, [*late], policy.concurrency, cancelled):
                 add(finished)
-        add([record(query, each) for query, each in late.items() if query not in answers])
+        if not cancelled():
+            add([record(query, each) for query, each in late.items() if query not in answers])
     return tuple(answers[query] for query in queries if query in answers)
 
 
