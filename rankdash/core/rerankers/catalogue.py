@@ -124,7 +124,7 @@ def loaded() -> Catalogue:
     try:
         return parse(path.read_bytes(), str(path))
     except (OSError, RankdashError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = f"{error.strerror}." if isinstance(error, OSError) else str(error)
         problem = UnavailableError(
             "The catalogue in {variable} is not used: {reason}",
             remedy="Correct the file, or start rankdash without the variable.",

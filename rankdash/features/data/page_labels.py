@@ -102,9 +102,10 @@ def _candidates(found: DoubtfulLabels, dataset_id: str) -> None:
     )
     if count > _MOST_ROWS:
         st.caption(_("The table shows {n} rows. The file contains all.", n=number(_MOST_ROWS, 0)))
-    rows = event["selection"]["rows"]
+    # A selection may be of the candidates before a correction.
+    rows = [row for row in event["selection"]["rows"] if row < len(shown)]
     if rows:
-        view.open_query(str(found.candidates["query_id"].iloc[int(rows[0])]))
+        view.open_query(str(found.candidates["query_id"].iloc[rows[0]]))
 
 
 def _csv(dataset_id: str) -> bytes:

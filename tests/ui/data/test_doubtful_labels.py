@@ -77,15 +77,17 @@ def test_the_checks_and_their_candidates(sets, approved, lang):
 
 
 def test_a_row_opens_its_query_and_a_correction_clears_the_candidate(sets, monkeypatch):
-    data, opened = sets["one wrong label of each kind"], []
+    data, opened, rows = sets["one wrong label of each kind"], [], [0]
     monkeypatch.setattr(page_labels.view, "open_query", opened.append)
     real = page_labels.st.dataframe
     monkeypatch.setattr(
         page_labels.st,
         "dataframe",
-        lambda *shown, **how: real(*shown, **how) and {"selection": {"rows": [0]}},
+        lambda *shown, **how: real(*shown, **how) and {"selection": {"rows": rows}},
     )
     part(page_labels.draw, data, chosen={"data": data})
+    rows[0] = 99
+    assert not part(page_labels.draw, data, chosen={"data": data}).exception
     assert opened == ["q0"]
     Corrections(page_labels.stored.workspace()).correct(data, ("q0", "q0d11"), 1.0, "Ann")
     assert "q0d11" not in page_text(part(page_labels.draw, data, chosen={"data": data}))
