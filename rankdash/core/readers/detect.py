@@ -202,14 +202,14 @@ TEXT = (Reader(letor.matches, letor.read), Reader(trec_markup.matches, trec_mark
 JSON = (
     Reader(exports.is_opensearch, exports.read_opensearch),
     Reader(exports.is_rre, exports.read_rre),
-    Reader(exports.is_cast, exports.read_cast),
+    Reader(json_tools.is_cast, json_tools.read_cast),
     Reader(exports.is_wrapped, exports.read_wrapped),
     Reader(json_tools.is_predictions, json_tools.read_predictions),
     Reader(json_tools.is_rank_eval, json_tools.read_rank_eval),
     Reader(services.is_answered, json_tools.read_answered),
     Reader(json_layouts.is_collection, json_layouts.read_collection),
     Reader(json_layouts.matches, json_layouts.read),
-    Reader(exports.is_ranx, exports.read_ranx),
+    Reader(json_tools.is_ranx, json_tools.read_ranx),
 )
 PREPARERS = (
     exports.one_split,

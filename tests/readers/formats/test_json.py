@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 
 from rankdash.core.base.files import whole_characters
-from rankdash.core.readers.formats import exports, json_layouts, json_records, nested
+from rankdash.core.readers.formats import json_layouts, json_records, json_tools, nested
 from rankdash.core.readers.formats.json_records import RecordPlaces
 from rankdash.core.readers.parse.columns import MOST_GRADES
 from rankdash.core.readers.parse.limits import ReadLimits
@@ -241,7 +241,7 @@ SHAPES: dict[str, tuple[Callable[[object], bool], list[object]]] = {
         {"retrieved": [["d1"], ["d2"], ["d3"]]},
     ]),
     # ranx: more than half of the values are numbers, less than half are names.
-    "ranx": (exports.is_ranx, [
+    "ranx": (json_tools.is_ranx, [
         {"q": {"a": 1, "b": 2, "c": "x"}}, {"q": {"a": 1, "b": "x"}}, {"q": {"a": True, "b": 1}},
         {"q": {"a": 1, "b": 1, "label": 1}}, {"q": {"a": 1, "label": 1}},
     ]),
@@ -253,7 +253,7 @@ SHAPES: dict[str, tuple[Callable[[object], bool], list[object]]] = {
         {**WHOLE, "corpus": {"d1": "one", "d2": ["two"]}},
     ]),
     # Topics are a list with an entry that has a number and turns.
-    "cast": (exports.is_cast, [
+    "cast": (json_tools.is_cast, [
         [{"number": 1, "turn": TURNS}], [{"number": 1, "turns": TURNS}], [{"turn": TURNS}],
         ["not", "a topic", {"number": 1, "turn": TURNS}, {"number": 2}], ["number"], [], None,
         [{"number": 1, "turn": "left"}], {"number": 1, "turn": TURNS},
@@ -349,7 +349,7 @@ def test_what_a_value_becomes_and_which_rows_are_read_with_their_lines(approved)
         '[{"number": 1, "turn":\n[{"utterance": "a"},\n{"number": 2, "utterance": "b"}]}]',
     )
     for text in texts:
-        read = exports.read_cast if "turn" in text else json_records.read
+        read = json_tools.read_cast if "turn" in text else json_records.read
         table = read(text, "x", ReadLimits())
         cases[repr(text)] = f"{table.format}, lines {table.lines.tolist()}"
     approved("readers/json_values", results(cases))

@@ -7,8 +7,8 @@ import pytest
 
 from rankdash.core.base.errors import LimitError
 from rankdash.core.readers import ReadLimits, Source, sources_from_path
-from rankdash.core.readers.formats.exports import read_cast
 from rankdash.core.readers.formats.json_layouts import read_collection
+from rankdash.core.readers.formats.json_tools import read_cast
 from tests.readers.reading import limits, parse, shown
 from tests.readers.samples import SAME, arrow, csv, excel, parquet, shape
 

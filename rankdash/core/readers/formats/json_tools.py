@@ -5,6 +5,8 @@
     {"requests": [{"id": "q1", "request": …, "ratings": [{"_id": "d1", "rating": 2}]}]}   _rank_eval
     {"details": {"q1": {"hits": [{"hit": {"_id": "d1"}, "rating": 2}]}}}      its answer
     {"query": …, "documents": […], "results": [{"index": 1, "relevance_score": 0.9}]}     services
+    {"q1": {"d1": 1, "d2": 0}}                                                            ranx
+    [{"number": 31, "turn": [{"number": 1, "raw_utterance": …}]}]                      TREC CAsT
 
 A field that these formats require is never guessed: an error names its path in the file.
 """
@@ -21,7 +23,7 @@ from rankdash.core.base.errors import Finding, FormatError
 from rankdash.core.readers.formats import services
 from rankdash.core.readers.formats.json_records import RecordPart, RecordPlaces, table_of, text_of
 from rankdash.core.readers.join.conflicts import SPLITS
-from rankdash.core.readers.parse.columns import lacking, unexpected
+from rankdash.core.readers.parse.columns import MOST_GRADES, known, lacking, unexpected
 from rankdash.core.readers.parse.limits import ReadLimits, Refusals, counted
 from rankdash.core.readers.parse.source import Source
 from rankdash.core.readers.parse.table import Row, Table, table_of_rows
@@ -357,3 +359,103 @@ def read_answered(text: str, file: str, limits: ReadLimits) -> Table:
         records, members = [outer.value], [outer]
     lines = [part.line for part in members]
     return table_of(records, lines, file, "JSON", limits)
+
+
+# Qrels and runs as nested dictionaries, the JSON format of ranx and pytrec_eval.
+#
+#     {"q_1": {"doc_a": 1, "doc_b": 0}, "q_2": {…}}
+#
+# Few distinct whole numbers are labels; anything else is a run. ranx writes labels as integers
+# and scores with a decimal point.
+
+
+def is_ranx(outer: object) -> bool:
+    if not isinstance(outer, dict) or not outer:
+        return False
+    values = list(outer.values())
+    if not all(isinstance(value, dict) for value in values):
+        return False
+    # Entries with known column names are records.
+    names = [name for value in values for name in value]
+    inner = [cell for value in values for cell in value.values()]
+    numeric = [isinstance(cell, int | float) and not isinstance(cell, bool) for cell in inner]
+    return 2 * sum(numeric) > len(inner) > 2 * known(names)
+
+
+# Lists of fewer documents may have one label of each grade.
+_LONG = 3
+
+
+def read_ranx(text: str, file: str, limits: ReadLimits) -> Table:
+    """Read one row per pair; a value that is not a number is refused with its line."""
+    places, refusals = RecordPlaces(text), Refusals(file)
+    rows: list[tuple[str | None, ...]] = []
+    lines: list[int] = []
+    values: list[list[object]] = []
+    for query in places.inside(places.outermost()):
+        values.append([])
+        if not query.value:
+            refusals.add("no_documents", [query.line], [query.name])
+        for document in places.inside(query):
+            values[-1].append(document.value)
+            lines.append(document.line)
+            rows.append((query.name, document.name, text_of(document.value)))
+    field, name = ("label", "ranx qrels") if _are_labels(values) else ("score", "ranx run")
+    numbered = zip(lines, rows, strict=True)
+    return table_of_rows(name, ("query_id", "doc_id", field), numbered, refusals, limits)
+
+
+def _are_labels(by_query: list[list[object]]) -> bool:
+    values = [value for each in by_query for value in each]
+    numeric = [[value for value in each if isinstance(value, int | float)] for each in by_query]
+    distinct = {value for each in numeric for value in each}
+    whole = all(isinstance(value, int) or value.is_integer() for value in distinct)
+    written_whole = all(isinstance(value, int) for each in numeric for value in each)
+    # Runs hardly ever repeat a score, labels nearly always repeat a grade.
+    repeats = 2 * len(distinct) <= len(values)
+    # Scores made from ranks repeat in other queries only.
+    ranks = max(map(len, numeric)) >= _LONG and all(len({*e}) == len(e) for e in numeric)
+    return whole and len(distinct) <= MOST_GRADES and (written_whole or (repeats and not ranks))
+
+
+# Topics of TREC CAsT and iKAT: conversations whose turns are the queries.
+#
+#     [{"number": 31, "title": …, "turn": [{"number": 1, "raw_utterance": …}]}]
+#
+# The id of a turn is topic_turn, such as 31_1, as in the labels. An utterance that was rewritten to
+# be understandable without context is preferred to the original one.
+
+_TURNS = ("turn", "turns")
+_SAID = ("manual_rewritten_utterance", "resolved_utterance", "utterance", "raw_utterance")
+
+
+def is_cast(outer: object) -> bool:
+    return isinstance(outer, list) and any(
+        isinstance(topic, dict)
+        and "number" in topic
+        and any(isinstance(topic.get(name), list) for name in _TURNS)
+        for topic in outer
+    )
+
+
+def read_cast(text: str, file: str, limits: ReadLimits) -> Table:
+    """Read one row per turn with an utterance; the topic's title and the turn's number are
+    segments."""
+    columns = ("query_id", "query", "topic", "turn")
+    rows = _turns(RecordPlaces(text))
+    return table_of_rows("TREC CAsT topics", columns, rows, Refusals(file), limits)
+
+
+def _turns(places: RecordPlaces) -> Iterator[Row]:
+    for topic in places.inside(places.outermost()):
+        if not isinstance(topic.value, dict):
+            continue
+        number, title = text_of(topic.value.get("number")), text_of(topic.value.get("title"))
+        turns = next((part for part in places.inside(topic) if part.name in _TURNS), None)
+        for turn in places.inside(turns):
+            if not isinstance(turn.value, dict):
+                continue
+            utterances = (text_of(turn.value[name]) for name in _SAID if turn.value.get(name))
+            query, place = next(utterances, None), text_of(turn.value.get("number"))
+            if query is not None:
+                yield turn.line, (f"{number}_{place}", query, title, place)
