@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from rankdash.core.base.errors import Finding
 from rankdash.core.readers.formats.nested import RefusedEntry
 from rankdash.core.readers.parse.columns import SYSTEM, plain
+from rankdash.core.readers.parse.limits import counted
 from rankdash.core.readers.parse.table import Outcome, Table
 
 Record = dict[str, Any]
@@ -42,6 +43,13 @@ class Listed:
     def keys(self) -> list[str]:
         return [str(each.get("doc_id") or each.get("document")) for each in self.documents]
 
+    def distinct(self) -> Listed:
+        """Return the ranking with each document at its first place only."""
+        places = dict(zip(reversed(self.keys), reversed(range(len(self.documents))), strict=True))
+        first = sorted(places.values())
+        scores = self.scores and [self.scores[at] for at in first]
+        return Listed([self.documents[at] for at in first], scores)
+
 
 @dataclass
 class Query:
@@ -71,11 +79,25 @@ def outcomes_of(queries: Iterable[Query]) -> tuple[Outcome, ...]:
 def entries_of(queries: Sequence[Query]) -> tuple[list[Record], list[int]]:
     """Return an entry with lists for each query, and its line. The order of a ranking counts: its
     scores are used only if they descend for every query."""
+    queries = [
+        replace(each, rankings={name: one.distinct() for name, one in each.rankings.items()})
+        for each in queries
+    ]
     names = dict.fromkeys(name for query in queries for name in query.rankings)
     scored = {name: all(map(_descends, _rankings(queries, name))) for name in names}
     labelled = any(query.labels is not None for query in queries)
     records = [_entry(query, names, scored, labelled=labelled) for query in queries]
     return records, [query.line for query in queries]
+
+
+def repeated_documents(queries: Iterable[Query], file: str) -> list[Finding]:
+    """Return a warning about documents that a ranking contains again."""
+    rankings = [each for query in queries for each in query.rankings.values()]
+    count = sum(len(each.keys) - len({*each.keys}) for each in rankings)
+    template = "Documents that a ranking contains again, for which the first place counts: {count}."
+    remedy = "If they are parts of one document, use an id for each part."
+    found = counted("warning", "repeated_documents", template, count, remedy, file)
+    return [found] if count else []
 
 
 def _rankings(queries: Iterable[Query], name: str) -> list[Listed]:

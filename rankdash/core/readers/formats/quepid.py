@@ -21,10 +21,11 @@ from rankdash.core.readers.formats.entries import (
     listed,
     normalised,
     noted,
+    repeated_documents,
     text,
 )
 from rankdash.core.readers.join.parsed_file import joined_texts
-from rankdash.core.readers.parse.columns import MOST_GRADES, fields_of
+from rankdash.core.readers.parse.columns import MOST_GRADES, fields_of, recognise
 from rankdash.core.readers.parse.limits import counted
 from rankdash.core.readers.parse.source import Source
 from rankdash.core.readers.parse.table import Table
@@ -166,12 +167,17 @@ def is_rated(record: Record) -> bool:
     ratings = record.get("ratings")
     if not isinstance(record.get("query_text", record.get("query")), str):
         return False
+    if not isinstance(ratings, dict | list):
+        return False
+    if recognise(list(record)).keys() & {"doc_id", "document", "label"}:
+        # A row of a document, with ratings of something else.
+        return False
     others = record.keys() & {"docs", "documents", "passages"}
-    if others and not ("query_text" in record and isinstance(ratings, dict | list)):
+    if others and "query_text" not in record:
         return False
     if isinstance(ratings, list):
         return all(isinstance(each, dict) and "rating" in each for each in ratings)
-    return isinstance(ratings, dict)
+    return True
 
 
 def rated(records: list[Record], lines: list[int], file: str) -> Converted:
@@ -200,7 +206,8 @@ def rated(records: list[Record], lines: list[int], file: str) -> Converted:
             file=file,
             line=lines[0],
         )
-    findings = [unrated_finding(unrated, file)] if unrated else []
+    findings = repeated_documents(queries, file)
+    findings += [unrated_finding(unrated, file)] if unrated else []
     return Converted(*entries_of(queries), "Quepid ratings", findings)
 
 

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from rankdash.core.base.errors import FormatError
-from rankdash.core.readers.parse.columns import SYSTEM, lacking, plain, unexpected
+from rankdash.core.readers.parse.columns import SYSTEM, lacking, plain, recognise, unexpected
 
 Record = dict[str, Any]
 
@@ -163,7 +163,12 @@ def places_in(record: object) -> tuple[_Within, _Within] | None:
         return None
     response = next((each for each in _within(record) if _are_results(each.value)), None)
     request = response and next((each for each in _within(record) if _asks(each.value)), None)
-    return (request, response) if request and response else None
+    if not request or not response:
+        return None
+    documents = _first(request.value, _TEXTS)[1]
+    listed = isinstance(documents, list) and documents is not response.value
+    # With ids of documents, and without a list of documents, an index is only a position.
+    return (request, response) if listed or not any(map(_names_ids, response.value)) else None
 
 
 def _within(value: Any, keys: tuple[str, ...] = ()) -> Iterator[_Within]:
@@ -191,6 +196,10 @@ def _are_results(value: object) -> bool:
         return False
     names = [{plain(key) for key in each} for each in value]
     return any(each.intersection(_INDEX) and each.intersection(_SCORE) for each in names)
+
+
+def _names_ids(result: Record) -> bool:
+    return "doc_id" in recognise([key for key in result if plain(key) not in _INDEX])
 
 
 def _first(value: Record, names: Sequence[str]) -> tuple[str, Any]:

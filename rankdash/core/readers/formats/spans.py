@@ -17,9 +17,11 @@ import ast
 import json
 import math
 import re
+import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from io import StringIO
 from typing import Any
 
 from rankdash.core.base.errors import Finding, FormatError
@@ -32,8 +34,10 @@ from rankdash.core.readers.formats.entries import (
     finite,
     listed,
     outcomes_of,
+    repeated_documents,
     text,
 )
+from rankdash.core.readers.parse.columns import recognise
 from rankdash.core.readers.parse.limits import counted
 
 NAME = "OpenInference spans"
@@ -53,10 +57,11 @@ _QUERIES = ("query", "query_str", "query_text", "question", "input", "text", "st
 # An entry of get_retrieved_documents: one document of a retriever's span.
 _POSITION = "document_position"
 _DEEPEST = 20
+_MAY_JOIN = re.compile(r"""['"]\s+[rRuUbBfF]{0,2}['"]""")
 
 
 def matches(record: Record) -> bool:
-    if any(isinstance(record.get(name), list) for name in _AROUND):
+    if any(_holds_spans(record.get(name)) for name in _AROUND):
         return True
     attributes = record.get("attributes")
     if isinstance(attributes, list):
@@ -69,23 +74,45 @@ def matches(record: Record) -> bool:
     return any(name in record for name in columns) or is_exploded(record)
 
 
+def _holds_spans(value: object) -> bool:
+    """Return whether a list contains spans, or the objects of OTLP around them. Lists of other
+    objects, such as the places of words in a text, are called spans, too."""
+    names = {"attributes", "spanId", "span_id", *_AROUND}
+    return any(isinstance(each, dict) and not names.isdisjoint(each) for each in listed(value))
+
+
 def is_exploded(columns: Iterable[str]) -> bool:
-    """Return whether there is a row for each document of a span."""
-    names = set(columns)
-    return _POSITION in names and "input" in names and bool({"document", "reference"} & names)
+    """Return whether there is a row for each document of a span, without labels."""
+    names = list(columns)
+    if _POSITION not in names or "input" not in names or "label" in recognise(names):
+        return False
+    return not {"document", "reference"}.isdisjoint(names)
 
 
 def literal(cell: str | None) -> object:
     """Return the value of a cell with JSON, or with a list as Python prints it; the text of any
-    other cell; [None] if a list or object cannot be parsed."""
+    other cell; [None] if a list or object cannot be parsed, such as an array of numpy, which has no
+    commas."""
     if not cell or cell.lstrip()[:1] not in "[{":
         return cell or None
-    for parse in (json.loads, ast.literal_eval):
+    for parse in (json.loads, _literal):
         try:
             return parse(cell)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
             continue
     return [None]
+
+
+def _literal(cell: str) -> object:
+    """Return the value of a literal of Python. Raises ValueError for texts without a comma between
+    them, which Python joins to one."""
+    if _MAY_JOIN.search(cell):
+        last = None
+        for token in tokenize.generate_tokens(StringIO(cell).readline):
+            if token.type == last == tokenize.STRING:
+                raise ValueError
+            last = last if token.type == tokenize.NL else token.type
+    return ast.literal_eval(cell)
 
 
 @dataclass
@@ -138,14 +165,14 @@ def converted(records: list[Record], lines: list[int], file: str) -> Converted:
             count=len(spans),
             problem=(first.error or "").rstrip("."),
         )
-    findings = []
+    queries, lost, notes = _queries(list(spans.values()), file)
+    findings = repeated_documents(queries, file)
     if repeated:
         template = "Spans with a repeated id, of which the last is used: {count}."
         findings.append(counted("warning", "repeated_spans", template, repeated, file=file))
     failed = [span for span in spans.values() if span.error is not None]
     if failed:
         findings.append(_failures(failed, file))
-    queries, lost, notes = _queries(list(spans.values()), file)
     entries = entries_of(queries)
     return Converted(*entries, NAME, [*findings, *notes], outcomes=outcomes_of([*queries, *lost]))
 
@@ -321,7 +348,7 @@ def _listed(attributes: Mapping[str, Any], name: str) -> Listed | str:
         items = [_flat(each) for each in value]
     else:
         return "no_text"
-    documents: dict[str, Record] = {}
+    documents: list[Record] = []
     scores: list[float | None] = []
     for item in items:
         fields = {key.removeprefix(_DOCUMENT): each for key, each in item.items()}
@@ -334,13 +361,11 @@ def _listed(attributes: Mapping[str, Any], name: str) -> Listed | str:
         score = _score(fields.get("score"))
         if score is not None and not finite(score):
             return "bad_score"
-        key = str(document.get("doc_id") or document.get("document") or "")
-        if not key:
+        if not document:
             return "no_document"
-        if key not in documents:
-            documents[key] = document
-            scores.append(score)
-    return Listed(list(documents.values()), scores)
+        documents.append(document)
+        scores.append(score)
+    return Listed(documents, scores)
 
 
 def _score(value: Any) -> Any:
@@ -415,6 +440,8 @@ def _queries(spans: Sequence[_Span], file: str) -> tuple[list[Query], list[Query
         if key not in systems or span.time >= systems[key].time:
             systems[key] = span
     chosen = [span for systems in by_query.values() for span in systems.values()]
+    for systems in by_query.values():
+        _identify([each for span in systems.values() for each in span.lists.values()])
     reranks = any(span.lists.get(_BEFORE, Listed([])).documents for span in chosen)
     retrievers = dict.fromkeys(span.system for span in chosen if span.kind == "RETRIEVER")
     same = not reranks or all(map(_starts_from_retriever, by_query.values()))
@@ -453,6 +480,19 @@ def _queries(spans: Sequence[_Span], file: str) -> tuple[list[Query], list[Query
             )
         )
     return used, lost, notes
+
+
+def _identify(lists: Iterable[Listed]) -> None:
+    """Add ids to documents of a query that have only a text, from documents with the same text."""
+    documents = [each for listed in lists for each in listed.documents]
+    ids = {
+        each["document"]: each["doc_id"]
+        for each in reversed(documents)
+        if {"doc_id", "document"} <= each.keys()
+    }
+    for each in documents:
+        if "doc_id" not in each and each["document"] in ids:
+            each["doc_id"] = ids[each["document"]]
 
 
 def _starts_from_retriever(systems: Mapping[tuple[str, str], _Span]) -> bool:

@@ -18,6 +18,7 @@ from rankdash.core.readers.formats.entries import (
     finite,
     ids_of,
     latest,
+    repeated_documents,
     text,
 )
 from rankdash.core.readers.formats.retrieved import is_role
@@ -79,7 +80,7 @@ def _autorag(records: list[Record], lines: list[int], file: str) -> Converted:
                 continue
             several += len(groups) > 1 or any(len(group) > 1 for group in groups)
             query.labels = {doc: 1 for group in groups for doc in group}
-    findings = []
+    findings = repeated_documents(queries, file)
     if several:
         findings.append(
             counted(
@@ -139,7 +140,10 @@ EVENTS = "UBI events"
 
 
 def _is_ubi(record: Record) -> bool:
-    return is_event(record) or ("user_query" in record and bool(_UBI & record.keys()))
+    if is_event(record):
+        return True
+    searched = "user_query" in record and bool(_UBI & record.keys())
+    return searched and (_HITS in record or "label" not in recognise(list(record)))
 
 
 def is_event(columns: Mapping[str, object]) -> bool:
@@ -187,6 +191,7 @@ def _ubi(records: list[Record], lines: list[int], file: str) -> Converted:
             "UBI searches without hits",
             findings,
         )
+    findings += repeated_documents(queries, file)
     return Converted(*entries_of(queries), "UBI searches", findings)
 
 
@@ -274,7 +279,7 @@ def _experiment(records: list[Record], lines: list[int], file: str) -> Converted
         query.rankings = {name: each for name, each in query.rankings.items() if each.documents}
         if len(names) == 1:
             query.rankings = dict(zip([""], query.rankings.values(), strict=False))
-    findings = []
+    findings = repeated_documents(queries, file)
     if empty:
         findings.append(
             counted(
