@@ -291,6 +291,8 @@ def test_no_effect_is_computed_from_arms_of_other_sizes_than_planned(read):
         (lambda f: f.drop(columns="time"), {"start": 1e9}, SpecError, "no times"),
         (lambda f: f.assign(clicks="many"), {}, FormatError, "only numbers"),
         (lambda f: f.assign(clicks="inf"), {}, FormatError, "only numbers"),
+        (lambda f: f.assign(clicks=1e200), {}, FormatError, "1e+200"),
+        (lambda f: f.assign(arm=f.index), {"control": "1"}, DataError, "arms; the limit is 100"),
         (lambda f: f.assign(time="soon"), {}, FormatError, "only times"),
         (lambda f: f.assign(arm=f["arm"].where(f.index != 3, "")), {}, FormatError, "row 4"),
         (lambda f: f.rename(columns={"arm": "x"}), {}, FormatError, "--columns arm="),

@@ -257,7 +257,7 @@ def readable(name: str) -> Iterator[None]:
         # The text of a KeyError is in quotation marks.
         message = problem.args[0] if isinstance(problem, KeyError) else problem
         raise FormatError(
-            "The log cannot be read: {problem}.",
+            "The file cannot be read: {problem}.",
             remedy="Correct the file, or write it as a table in CSV.",
             file=name,
             problem=str(message).partition("\n")[0].rstrip("."),

@@ -53,6 +53,8 @@ sessions: the sessions of a user depend on each other."""
 _YES = ("true", "yes", "是", "1")
 _NO = ("false", "no", "否", "0")
 _LONGEST_PREVIEW = 20
+# The square of a larger number is not finite.
+_LARGEST = 1e100
 
 
 def read_outcomes(path: Path, columns: Mapping[str, str]) -> Outcomes:
@@ -101,7 +103,7 @@ def _opened(path: Path) -> tuple[list[str], Any]:
             "The file cannot be read: {problem}.",
             remedy="Check that the file exists and that you have permission to read it.",
             file=str(path),
-            problem=problem.strerror or type(problem).__name__,
+            problem=problem.strerror or str(problem).partition("\n")[0].rstrip("."),
         ) from problem
     if head.startswith(b"PAR1"):
         return _parquet(path)
@@ -293,8 +295,8 @@ def _numbers(cells: Any, column: str, file: str) -> Floats:
         values = pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
         raise _other_content(column, "numbers", file, problem) from problem
-    if np.isinf(values).any():
-        raise _other_content(column, "numbers", file, "inf")
+    if (large := values[np.abs(values) > _LARGEST]).size:
+        raise _other_content(column, "numbers", file, f"{large[0]:g}")
     numbers: Floats = values
     return numbers
 

@@ -35,6 +35,8 @@ _BOT_SEARCHES, _BOT_TIMES = 100, 10
 # With more units in several arms, the arms are not separate.
 _MOST_MIXED = 0.01
 _MOST_EXAMPLES = 3
+# Of each unit and arm, a number of searches is computed.
+_MOST_ARMS = 100
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,12 @@ _CONTROLS = ("control", "baseline", "a", "off", "0", "false", "old", "对照", "
 
 def _control(outcomes: Outcomes, typed: str) -> str:
     arms = outcomes.arms
+    if len(arms) > _MOST_ARMS:
+        raise DataError(
+            "The table has {count:,} arms; the limit is {most}.",
+            remedy="Choose the column of the arms, for example: --columns arm=group",
+            count=len(arms), most=_MOST_ARMS,
+        )  # fmt: skip
     if len(arms) < 2:
         raise DataError(
             "The table contains only one arm: {arm!r}.",
