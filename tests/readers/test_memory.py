@@ -98,3 +98,19 @@ def test_data_sets_rankings_and_evaluations_are_tables(data):
 def test_other_values_are_refused_in_words(table, message):
     with pytest.raises(rd.RankdashError, match=message):
         rd.read(table)
+
+
+def test_ids_with_the_same_text_are_refused():
+    for labels in ({1: {"a": 1}, "1": {"b": 0}}, {"q": {1: 1, "1": 0}}):
+        with pytest.raises(rd.RankdashError, match="Two ids have the same text '1'"):
+            rd.read(labels)
+
+
+def test_a_segment_with_the_name_of_a_column_is_another_column():
+    grades = {"rating": [2, 0, 1], "label": ["x", "x", "y"]}
+    rows = {name: ROWS[name] for name in ("query", "document", "rank")}
+    data = rd.read({**rows, **grades}, columns={"label": "rating"})
+    assert data.segments == ["label"]
+    frame = data.frame()
+    assert sorted(frame["label"]) == [0, 1, 2]
+    assert set(frame["query label"]) == {"x", "y"}

@@ -309,17 +309,20 @@ class Dataset:
 
     def frame(self) -> pd.DataFrame:
         """Return one row per query and document with a label or a rank: query_id, query, doc_id,
-        title, document, label, rank, score (NaN without one), then the segments of the query.
+        title, document, label, rank, score (NaN without one), then the segments of the query, with
+        "query " before a name that another column has.
 
         Queries and documents without a label and a rank are not in it.
         """
         pairs = self.candidates.frame().merge(
             self.qrels, on=["query_id", "doc_id"], how="outer", sort=False
         )
-        rows = pairs.merge(self.queries.rename(columns={"text": "query"}), on="query_id")
-        rows = rows.merge(self.documents.rename(columns={"text": "document"}), on="doc_id")
         columns = ["query_id", "query", "doc_id", "title", "document", "label", "rank", "score"]
-        return rows[[*columns, *self.queries.columns[2:]]]
+        names = {name: f"query {name}" if name in columns else name for name in self.segments}
+        queries = self.queries.rename(columns={**names, "text": "query"})
+        rows = pairs.merge(queries, on="query_id")
+        rows = rows.merge(self.documents.rename(columns={"text": "document"}), on="doc_id")
+        return rows[[*columns, *names.values()]]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the rows of `frame` as an Arrow stream, for polars, DuckDB and others."""
@@ -444,15 +447,15 @@ def _table(
     rest = [column for column in frame.columns if column not in columns] if extra else []
     table = frame[columns + rest].reset_index(drop=True)
     for column in table.columns:
-        if column == "label":
+        if column == "label" and column not in rest:
             table[column] = table[column].astype(np.float64)
             continue
         table[column] = table[column].astype("str")
-        if column in ("query_id", "doc_id") and (
+        if column in {"query_id", "doc_id"}.difference(rest) and (
             table[column].isna().any() or (table[column] == "").any()
         ):
             raise DataError("The {table} table has an empty {column}.", table=name, column=column)
-    if "title" in table.columns:
+    if "title" in columns:
         table["title"] = table["title"].fillna("")
     return table
 

@@ -85,3 +85,24 @@ def test_a_document_that_a_ranking_repeats_is_named(entry: dict[str, object]):
     assert list(parsed.candidates.documents_of(query)[0]) == ["d1", "d2"]
     (finding,) = [each for each in parsed.findings if each.code == "repeated_documents"]
     assert finding.count == 1
+
+
+def test_a_retriever_with_the_name_of_a_reranker_is_another_system():
+    found = [{"id": "d1"}, {"id": "d3"}]
+    lists = {"reranker__input_documents": [{"id": "d1"}, {"id": "d2"}]}
+    lists["reranker__output_documents"] = [{"id": "d2"}, {"id": "d1"}]
+    entries = [span("RERANKER", **lists), span("RETRIEVER", retrieval__documents=found)]
+    parsed = parse({"a.json": json.dumps(entries)})
+    assert ranked(parsed, "a/model") == ["d2", "d1"]
+    assert ranked(parsed, "a/model retriever") == ["d1", "d3"]
+
+
+def test_a_configuration_with_the_id_of_another_as_its_name_is_not_renamed():
+    snapshots = [
+        {"searchConfigurationId": each, "docIds": docs}
+        for each, docs in (("a", ["d1"]), ("b", ["d2"]))
+    ]
+    results = [{"queryText": "q", "snapshots": snapshots}]
+    configurations = [{"id": "a", "name": "b", "index": "i", "query": "x"}]
+    parsed = parse({"e.json": json.dumps(results), "c.json": json.dumps(configurations)})
+    assert ranked(parsed, "e/b") == ["d2"]

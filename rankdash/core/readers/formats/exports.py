@@ -243,7 +243,11 @@ def _renamed(table: Table, names: Mapping[str, str]) -> Table:
     columns = {
         SYSTEM + identity: SYSTEM + name
         for identity, name in names.items()
-        if identity and name and list(names.values()).count(name) == 1
+        if identity
+        and name
+        and list(names.values()).count(name) == 1
+        # Another configuration may have this name as its id.
+        and SYSTEM + name not in table.columns
     }
     if not columns.keys() & set(table.columns):
         return table

@@ -425,6 +425,10 @@ def _joined(records: Iterable[Record], lines: Iterable[int]) -> tuple[list[Recor
 def _queries(spans: Sequence[_Span], file: str) -> tuple[list[Query], list[Query], list[Finding]]:
     """Return an entry for each query, the queries of which all spans failed, and findings. Of
     several spans of one system for a query, the latest is used."""
+    rerankers = {span.system for span in spans if span.kind == "RERANKER"}
+    for span in spans:
+        if span.kind == "RETRIEVER" and span.system in rerankers:
+            span.system = f"{span.system} retriever"
     by_query: dict[str, dict[tuple[str, str], _Span]] = {}
     used: list[Query] = []
     lost: list[Query] = []

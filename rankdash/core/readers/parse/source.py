@@ -39,11 +39,21 @@ _UNNAMED_INDEX = re.compile(r"__index_level_[0-9]+__")
 _CONVERT = "Use one type in each column, and text for ids."
 
 
-def _numbers(documents: Mapping[Any, Any]) -> dict[str, float]:
-    """Return document → number, as numbers of Python."""
-    return {
-        str(doc): getattr(value, "item", lambda v=value: v)() for doc, value in documents.items()
-    }
+def _by_text(members: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return text of an id → member, with numbers of Python. Raises DataError if two ids have the
+    same text."""
+    by_text: dict[str, Any] = {}
+    for identity, member in members.items():
+        name = str(identity)
+        if name in by_text:
+            raise DataError(
+                "Two ids have the same text {name!r}.",
+                remedy="Use either texts or numbers as ids.",
+                name=name,
+            )
+        inner = isinstance(member, Mapping)
+        by_text[name] = _by_text(member) if inner else getattr(member, "item", lambda v=member: v)()
+    return by_text
 
 
 @dataclass(frozen=True)
@@ -121,7 +131,7 @@ class Source:
 
         with guarded(name, "The table cannot be converted to Arrow: {reason}.", _CONVERT):
             if isinstance(table, Mapping) and any(isinstance(v, Mapping) for v in table.values()):
-                pairs = {str(query): _numbers(docs) for query, docs in table.items()}
+                pairs = _by_text(table)
                 return cls(name, json.dumps(pairs, ensure_ascii=False).encode("utf-8", "replace"))
             if isinstance(table, Mapping):
                 columns = pa.table({str(name): list(cells) for name, cells in table.items()})
