@@ -13,7 +13,7 @@ import numpy as np
 
 from rankdash.core.base.errors import DataError, Finding, SpecError
 from rankdash.core.base.rules import StatisticsSettings
-from rankdash.core.data.arrays import Flags, Floats, Integers
+from rankdash.core.data.arrays import Floats, Integers
 from rankdash.core.data.outcomes import Outcomes
 from rankdash.core.statistics.clustered import (
     FEWEST_UNITS,
@@ -97,22 +97,21 @@ class Experiment:
         """True if the arms do not have their planned sizes, so that no effect is shown."""
         return self.mismatch < MISMATCH
 
-    def means(self, rows: Flags | None = None) -> dict[str, Mean]:
-        """Return arm → its mean. rows: a part of the searches."""
-        chosen = self.outcomes if rows is None else self.outcomes.only(rows)
-        searches, totals = chosen.searches_by_unit(), chosen.totals_by_unit()
+    def means(self) -> dict[str, Mean]:
+        """Return arm → its mean."""
+        searches, totals = self.outcomes.searches_by_unit(), self.outcomes.totals_by_unit()
         return {
             arm: mean_of(searches[present, a], totals[present, a])
-            for a, arm in enumerate(chosen.arms)
+            for a, arm in enumerate(self.outcomes.arms)
             for present in [searches[:, a] > 0]
         }
 
-    def effects(self, rows: Flags | None = None) -> tuple[Effect, ...]:
+    def effects(self) -> tuple[Effect, ...]:
         """Return the effect of each arm but the control, in order; none if `refused`, or if the
-        rankings are interleaved. rows: a part of the searches."""
+        rankings are interleaved."""
         if self.refused or self.outcomes.team:
             return ()
-        means = self.means(rows)
+        means = self.means()
         others = [arm for arm in self.outcomes.arms if arm != self.control]
         strict = self.settings.corrects(len(others))
         changes = [

@@ -211,10 +211,12 @@ def _short(model: str) -> str:
 
 def _measured() -> Callable[[str, str], float | None]:
     """Return the function from kind and model to the pairs per second of the longest run on this
-    machine."""
+    machine, of those without windows, which are slower."""
     rates: dict[tuple[str, str], tuple[int, float]] = {}
     for row in workspace().runs():
-        if row.pairs_per_second and SHIPPED_WITH not in run_records.record(row.id).machine:
+        windows = row.settings.get("window")
+        shipped = SHIPPED_WITH in run_records.record(row.id).machine
+        if row.pairs_per_second and not windows and not shipped:
             name = row.reranker, str(row.settings.get("model", ""))
             rates[name] = max(
                 rates.get(name, (0, 0.0)), (row.queries_done, float(row.pairs_per_second))

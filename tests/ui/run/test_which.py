@@ -1,8 +1,13 @@
 """Which one? on page Run: the reason for each known model, the limits, and the choice."""
 
+from dataclasses import replace
+
 import pytest
 
+from rankdash.core.data.measured import Measured
+from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers import catalogue
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.features.run import page_form, page_which
 from tests.stored import keep_rows
 from tests.ui.sessions import part
@@ -83,6 +88,17 @@ def test_limits_exclude_by_facts(opened, workspace):
     found = fits(opened(commercial=True))
     assert found["jinaai/jina-reranker-v3.5"] == "its licence forbids commercial use"
     assert found[CROSS] == "preselected"
+
+
+def test_runs_with_windows_do_not_count_as_the_speed_of_a_model(opened, stored, workspace):
+    for window, queries in ((0, 2), (100, 3)):
+        lists = [(f"q{q}", ["d0"], [1.0]) for q in range(queries)]
+        made = run_from_ranking(f"window {window}", stored, Ranking.from_lists(lists), "")
+        measured = Measured(pairs=600 if window else 6000, seconds=100.0)
+        settings = {"model": CROSS, "window": window}
+        run = replace(made, reranker="cross-encoder", settings=settings, measured=measured)
+        workspace.save_run(run)
+    assert fits(opened(), "Pairs/s here")[CROSS] == 60.0
 
 
 def test_the_fitting_models_are_set_in_the_form(opened):
