@@ -63,10 +63,12 @@ SIMULATED_CUTOFFS = tuple(_EFFORTS)
 
 
 def usual_effort(cutoff: int, mode: Mode, *, judge: bool = False) -> Effort | None:
-    """Return the simulated effort at the simulated cutoff next to `cutoff`; None for a mode that
-    was not simulated."""
-    nearest = min(_EFFORTS, key=lambda each: abs(each - cutoff))
-    weight, random, with_judge = _EFFORTS[nearest]
+    """Return the simulated effort at the lowest simulated cutoff that is not below `cutoff`; None
+    for a larger cutoff, which needs more labels, and for a mode that was not simulated."""
+    simulated = min((each for each in _EFFORTS if each >= cutoff), default=None)
+    if simulated is None:
+        return None
+    weight, random, with_judge = _EFFORTS[simulated]
     if mode == "weight":
         return with_judge if judge else weight
     return random if mode == "random" and not judge else None

@@ -6,7 +6,7 @@ from math import nan
 import pytest
 
 from rankdash.core.sampling.estimate import Estimate
-from rankdash.core.sampling.status import LabelStatus
+from rankdash.core.sampling.status import LabelStatus, usual_effort
 
 FAR = Estimate(
     *("first stage", "far", "ndcg@10", "open", 0.1, -0.1, 0.3, -0.1, 0.3, 0.95),
@@ -32,3 +32,10 @@ def test_the_status_is_that_of_the_comparison_that_needs_most(estimates, expecte
     status = LabelStatus("weight", estimates, 0, (), (), 10.0)
     found = [getattr(status, name) for name in NAMES]
     assert found == pytest.approx(list(expected), nan_ok=True)
+
+
+def test_no_effort_is_claimed_for_a_cutoff_that_needs_more_labels_than_the_simulated_ones():
+    assert usual_effort(11, "weight") is usual_effort(100, "random") is None
+    assert usual_effort(7, "weight") == usual_effort(10, "weight")
+    assert usual_effort(3, "weight", judge=True) == usual_effort(5, "weight", judge=True)
+    assert usual_effort(5, "query") is None
