@@ -201,6 +201,8 @@ def details(study: Study, timings: dict[str, Times], target_ms: float) -> None:
     """Draw the measurements of each system as text, and a comparison with the fastest."""
     for system, times in timings.items():
         _one(safe_name(study, system), times, target_ms, study.statistics.level)
+        if latency.of_whole_search(study, system):
+            st.caption(_("These are times of whole searches, not of reranking."))
     _compared(study, timings)
 
 
@@ -239,13 +241,18 @@ def _one(name: str, times: Times, target_ms: float, level: float) -> None:
 
 
 def _compared(study: Study, timings: dict[str, Times]) -> None:
-    """Draw the latency ratio of each system to the fastest, on the queries timed in both."""
-    first = min(timings, key=lambda system: timings[system].summary.p50)
-    sentences = []
+    """Draw the latency ratio of each system to the fastest, on the queries timed in both. Times of
+    whole searches are not compared with times of reranking."""
+    alike: dict[bool, list[str]] = {}
     for system in timings:
-        ratio = None if system == first else latency.ratio(study, first, system)
-        if ratio is not None:
-            sentences.append(_ratio_in_words(study, first, system, ratio))
+        alike.setdefault(latency.of_whole_search(study, system), []).append(system)
+    sentences = []
+    for systems in alike.values():
+        first = min(systems, key=lambda system: timings[system].summary.p50)
+        for system in systems:
+            ratio = None if system == first else latency.ratio(study, first, system)
+            if ratio is not None:
+                sentences.append(_ratio_in_words(study, first, system, ratio))
     if not sentences:
         return
     st.markdown("  \n".join(sentences))

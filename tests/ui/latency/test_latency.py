@@ -211,3 +211,14 @@ def test_what_the_page_says_of_latency(approved, language):
 )  # fmt: skip
 def test_a_target_is_whole_milliseconds_up_to_ten_minutes(typed, target):
     assert page_readout.whole_ms(typed) == target
+
+
+def test_a_whole_search_is_not_compared_with_reranking():
+    """The first stage was fetched: reranking is added to its latency."""
+    data = DATA.named("fetched")
+    data.timings = timed("", 9 * EVEN).queries
+    study = study_of(data, timed("A", EVEN), timed("B", 2 * EVEN))
+    shown = said(lambda: page_readout.details(study, latency.timed(study), 50.0))
+    assert "**B** takes **2 times** as long as A" in shown
+    assert "as long as First stage" not in shown and "**First stage** takes" not in shown
+    assert shown.count("These are times of whole searches") == 1
