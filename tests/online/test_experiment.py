@@ -286,7 +286,7 @@ def test_no_effect_is_computed_from_arms_of_other_sizes_than_planned(read):
          {}, DataError, "in several arms"),
         (lambda f: f.assign(arm=f["arm"].str.replace("control", "x")), {}, SpecError, "--control"),
         (lambda f: f, {"control": "y"}, SpecError, "No arm is named 'y'"),
-        (lambda f: f, {"shares": {"new": 1.0}}, SpecError, "planned shares"),
+        (lambda f: f, {"shares": {"new": 1.0}}, SpecError, "planned shares must name each arm"),
         (lambda f: f, {"start": 2e9}, DataError, "no search that counts"),
         (lambda f: f.drop(columns="time"), {"start": 1e9}, SpecError, "no times"),
         (lambda f: f.assign(clicks="many"), {}, FormatError, "only numbers"),
@@ -312,3 +312,19 @@ def test_a_change_without_spread_or_with_few_units_has_no_interval():
     few = change_of(*(mean_of(np.ones(5, dtype=int), np.arange(5.0) + at) for at in (0, 1)), 0.95)
     assert few.delta == 1 and math.isnan(few.low) and math.isnan(few.always_low)
     assert math.isnan(preference_of(np.zeros(50), np.zeros(50), 0.95).delta)
+
+
+def test_a_column_can_be_another_field_than_its_name_means(read):
+    frame = table(np.random.default_rng(17), 60).rename(columns={"arm": "query", "query_id": "arm"})
+    outcomes = read(frame, columns={"arm": "query", "query": "arm"})
+    assert set(outcomes.arms) == {"control", "new"} and len(outcomes.queries) == 30
+    alone = read(frame.drop(columns="arm"), columns={"arm": "query"})
+    assert set(alone.arms) == {"control", "new"} and (alone.query == -1).all()
+
+
+def test_interleaved_rankings_may_list_clicks_only(read):
+    rng = np.random.default_rng(18)
+    teams = ["control", "new"] * 20 + ["new"] * 60
+    frame = pd.DataFrame({"session": [f"s{int(rng.integers(70))}" for _ in teams], "team": teams})
+    preference = experiment_of(read(frame.assign(clicks=1)), SETTINGS).preference()
+    assert preference.change.delta == (80 - 20) / 100 and preference.verdict == "better"

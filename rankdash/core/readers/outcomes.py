@@ -183,7 +183,8 @@ def _chosen(names: Sequence[str], columns: Mapping[str, str], file: str) -> dict
                 remedy="Possible fields: {fields}.",
                 file=file, name=name, field=field, columns=listed, fields=", ".join(COLUMNS),
             )  # fmt: skip
-    by_plain_name = {plain(name): name for name in reversed(names)}
+    assigned = set(columns.values())
+    by_plain_name = {plain(name): name for name in reversed(names) if name not in assigned}
     chosen = dict(columns)
     for field, known in COLUMNS.items():
         found = [by_plain_name[each] for each in known if each in by_plain_name]

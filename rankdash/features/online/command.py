@@ -55,7 +55,9 @@ def add(parser: Parser) -> None:
         default="",
     )
     parser.several(
-        "--shares", "ARM=SHARE", "planned shares of the arms, such as control=0.9 (default: equal)"
+        "--shares",
+        "ARM=SHARE",
+        "planned shares of all arms, such as control=0.9 new=0.1 (default: equal)",
     )
     parser.option(
         "--start", "DATE", "the start in UTC, such as 2026-11-01T09:00; earlier rows do not count"

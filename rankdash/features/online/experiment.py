@@ -204,7 +204,8 @@ def experiment_of(
             remedy="If one user makes several searches, the intervals are too narrow: add a column "
             "user or session.",
         ))  # fmt: skip
-    if np.ptp(outcomes.value) == 0:
+    # Of interleaved rankings, a table may list clicks only.
+    if np.ptp(outcomes.value) == 0 and not (outcomes.team and outcomes.value[0] > 0):
         raise DataError(
             "Every search has the outcome {value}, so no effect can be computed.",
             remedy="Check the column of outcomes: searches without a click need a row with 0.",
@@ -254,8 +255,8 @@ def _shares(outcomes: Outcomes, planned: Mapping[str, float]) -> Floats:
     given = np.array([planned.get(arm, math.nan) for arm in outcomes.arms])
     if set(planned) != set(outcomes.arms) or not (given > 0).all():
         raise SpecError(
-            "The planned shares name other arms than the table. Its arms are: {arms}.",
-            remedy="Write a share above 0 for each arm, such as control=0.9.",
+            "The planned shares must name each arm of the table: {arms}.",
+            remedy="Write a share above 0 for each arm, such as control=0.9 reranker=0.1.",
             arms=", ".join(outcomes.arms),
         )
     return np.asarray(given / given.sum(), dtype=np.float64)
@@ -332,7 +333,7 @@ def _in_one_arm(outcomes: Outcomes, findings: list[Finding]) -> Outcomes:
             "{count:,} units ({share}) of the column {unit!r} have searches in several arms, such "
             "as {example!r}.",
             remedy="Choose the column by which searches are assigned to arms, for example: "
-            "--columns unit=user. Name the column team if the rankings are interleaved.",
+            "--columns unit=visitor. Name the column team if the rankings are interleaved.",
             **details,
         )
     findings.append(Finding(
