@@ -137,9 +137,7 @@ def _is_scored(value: object) -> bool:
     if pair is None:
         return False
     labels, scores = pair
-    fractions = [score for score in scores if not _is_whole(score)]
-    distinct = len(set(scores)) == len(scores)
-    return all(map(_is_whole, labels)) and distinct and 2 * len(fractions) > len(scores)
+    return all(map(_is_whole, labels)) and _are_scores(scores)
 
 
 def _of_matrices(value: object) -> bool:
@@ -186,13 +184,20 @@ def _unclear(outer: object) -> bool:
 
 
 def _grades(value: object) -> bool:
-    """Return whether a value is a list of labels: few distinct numbers, such as 0 and 1."""
+    """Return whether a value is a list of labels: few distinct numbers, such as 0 and 1; not
+    different numbers of which most have fractions, such as scores."""
     return (
         isinstance(value, list)
         and bool(value)
         and all(isinstance(each, int | float) and abs(each) <= 100 for each in value)
         and len(set(value)) <= MOST_GRADES
+        and not _are_scores(value)
     )
+
+
+def _are_scores(numbers: Sequence[float]) -> bool:
+    fractions = [each for each in numbers if not _is_whole(each)]
+    return len(set(numbers)) == len(numbers) and 2 * len(fractions) > len(numbers)
 
 
 def _is_pair(value: object) -> bool:

@@ -25,7 +25,7 @@ from rankdash.core.readers.formats.json_records import RecordPart, RecordPlaces,
 from rankdash.core.readers.join.conflicts import SPLITS
 from rankdash.core.readers.parse.columns import MOST_GRADES, known, lacking, unexpected
 from rankdash.core.readers.parse.limits import ReadLimits, Refusals, counted
-from rankdash.core.readers.parse.source import Source
+from rankdash.core.readers.parse.source import Source, stem_of
 from rankdash.core.readers.parse.table import Row, Table, table_of_rows
 
 Record = dict[str, Any]
@@ -400,12 +400,16 @@ def read_ranx(text: str, file: str, limits: ReadLimits) -> Table:
             values[-1].append(document.value)
             lines.append(document.line)
             rows.append((query.name, document.name, text_of(document.value)))
-    field, name = ("label", "ranx qrels") if _are_labels(values) else ("score", "ranx run")
+    stem = stem_of(file).casefold()
+    labels = _are_labels(values, named_run="run" in stem and "qrel" not in stem)
+    field, name = ("label", "ranx qrels") if labels else ("score", "ranx run")
     numbered = zip(lines, rows, strict=True)
     return table_of_rows(name, ("query_id", "doc_id", field), numbered, refusals, limits)
 
 
-def _are_labels(by_query: list[list[object]]) -> bool:
+def _are_labels(by_query: list[list[object]], *, named_run: bool) -> bool:
+    """Return whether values are labels. named_run: whether the name of the file decides, if lists
+    of different whole numbers can be both."""
     values = [value for each in by_query for value in each]
     numeric = [[value for value in each if isinstance(value, int | float)] for each in by_query]
     distinct = {value for each in numeric for value in each}
@@ -415,7 +419,11 @@ def _are_labels(by_query: list[list[object]]) -> bool:
     repeats = 2 * len(distinct) <= len(values)
     # Scores made from ranks repeat in other queries only.
     ranks = max(map(len, numeric)) >= _LONG and all(len({*e}) == len(e) for e in numeric)
-    return whole and len(distinct) <= MOST_GRADES and (written_whole or (repeats and not ranks))
+    return (
+        whole
+        and len(distinct) <= MOST_GRADES
+        and ((written_whole and not (ranks and named_run)) or (repeats and not ranks))
+    )
 
 
 # Topics of TREC CAsT and iKAT: conversations whose turns are the queries.
