@@ -1,4 +1,4 @@
-"""Files that belong together, each alone in its form: labels and scores are not exchanged."""
+"""Labels and scores in two files are not exchanged."""
 
 import json
 
