@@ -74,7 +74,7 @@ def _candidates(found: DoubtfulLabels, dataset_id: str) -> None:
     count = len(found.candidates)
     text, download = st.columns([3, 1], vertical_alignment="center")
     sentence = ngettext("{n} label for a second look.", "{n} labels for a second look.", count)
-    hint = _("Click a row to open its query, where its labels can be corrected.")
+    hint = _("Tick a row to open its query, where its labels can be corrected.")
     text.markdown(f"**{sentence}** {hint}")
     download.download_button(
         _("Candidates (CSV)"),

@@ -278,8 +278,8 @@ def _documents_of(
     start, end = (_("not ranked") if name == UNRANKED else name for name in cell)
     st.markdown(
         ngettext(
-            "**From {start} to {end}**: {n} document. Click a row to open its query.",
-            "**From {start} to {end}**: {n} documents. Click a row to open its query.",
+            "**From {start} to {end}**: {n} document. Tick a row to open its query.",
+            "**From {start} to {end}**: {n} documents. Tick a row to open its query.",
             len(table),
             # A bin that begins with > is not a quotation.
             start=markdown_safe(start),
