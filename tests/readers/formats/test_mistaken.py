@@ -106,3 +106,14 @@ def test_a_configuration_with_the_id_of_another_as_its_name_is_not_renamed():
     configurations = [{"id": "a", "name": "b", "index": "i", "query": "x"}]
     parsed = parse({"e.json": json.dumps(results), "c.json": json.dumps(configurations)})
     assert ranked(parsed, "e/b") == ["d2"]
+
+
+def test_spans_with_a_name_for_each_query_are_refused():
+    first = span("RETRIEVER", retrieval__documents=[{"id": "d1"}])
+    entries = [{**first, "name": f"search {at}", "span_id": str(at)} for at in range(101)]
+    for at, each in enumerate(entries):
+        each["attributes"] = {**first["attributes"], "input.value": f"query {at}"}
+    with pytest.raises(DataError, match="have 101 names") as refused:
+        parse({"a.json": json.dumps(entries)})
+    assert refused.value.file == "a.json"
+    assert len(parse({"a.json": json.dumps(entries[:100])}).rankings) == 99

@@ -9,13 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from rankdash.core.base.errors import Finding
+from rankdash.core.base.errors import Finding, FormatError
 from rankdash.core.readers.formats.nested import RefusedEntry
 from rankdash.core.readers.parse.columns import SYSTEM, plain
 from rankdash.core.readers.parse.limits import counted
 from rankdash.core.readers.parse.table import Outcome, Table
 
 Record = dict[str, Any]
+# The most systems of a file: every query has a cell for each.
+_MOST_SYSTEMS = 100
 
 
 class Converted(NamedTuple):
@@ -76,14 +78,27 @@ def outcomes_of(queries: Iterable[Query]) -> tuple[Outcome, ...]:
     )
 
 
-def entries_of(queries: Sequence[Query]) -> tuple[list[Record], list[int]]:
+def entries_of(queries: Sequence[Query], file: str) -> tuple[list[Record], list[int]]:
     """Return an entry with lists for each query, and its line. The order of a ranking counts: its
-    scores are used only if they descend for every query."""
+    scores are used only if they descend for every query.
+
+    Raises FormatError for too many rankings.
+    """
     queries = [
         replace(each, rankings={name: one.distinct() for name, one in each.rankings.items()})
         for each in queries
     ]
     names = dict.fromkeys(name for query in queries for name in query.rankings)
+    if len(names) > _MOST_SYSTEMS:
+        raise FormatError(
+            "The rankings of the file have {count:,} names, and at most {most:,} are allowed, such "
+            "as {example}.",
+            remedy="Use the same name for all queries of a retriever or reranker.",
+            file=file,
+            count=len(names),
+            most=_MOST_SYSTEMS,
+            example=", ".join(list(names)[:3]),
+        )
     scored = {name: all(map(_descends, _rankings(queries, name))) for name in names}
     labelled = any(query.labels is not None for query in queries)
     records = [_entry(query, names, scored, labelled=labelled) for query in queries]

@@ -208,7 +208,7 @@ def rated(records: list[Record], lines: list[int], file: str) -> Converted:
         )
     findings = repeated_documents(queries, file)
     findings += [unrated_finding(unrated, file)] if unrated else []
-    return Converted(*entries_of(queries), "Quepid ratings", findings)
+    return Converted(*entries_of(queries, file), "Quepid ratings", findings)
 
 
 def unrated_finding(count: int, file: str) -> Finding:

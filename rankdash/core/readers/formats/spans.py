@@ -173,7 +173,7 @@ def converted(records: list[Record], lines: list[int], file: str) -> Converted:
     failed = [span for span in spans.values() if span.error is not None]
     if failed:
         findings.append(_failures(failed, file))
-    entries = entries_of(queries)
+    entries = entries_of(queries, file)
     return Converted(*entries, NAME, [*findings, *notes], outcomes=outcomes_of([*queries, *lost]))
 
 

@@ -94,7 +94,7 @@ def _autorag(records: list[Record], lines: list[int], file: str) -> Converted:
         )
     ids = tuple(text(record.get("qid")) or "" for record in records)
     name = AUTORAG if named else AUTORAG_ROWS
-    return Converted(*entries_of(queries), name, findings, queries=ids)
+    return Converted(*entries_of(queries, file), name, findings, queries=ids)
 
 
 def _retrieved(record: Record, node: str) -> Listed | str:
@@ -192,7 +192,7 @@ def _ubi(records: list[Record], lines: list[int], file: str) -> Converted:
             findings,
         )
     findings += repeated_documents(queries, file)
-    return Converted(*entries_of(queries), "UBI searches", findings)
+    return Converted(*entries_of(queries, file), "UBI searches", findings)
 
 
 def events_finding(count: int, file: str) -> Finding:
@@ -303,7 +303,7 @@ def _experiment(records: list[Record], lines: list[int], file: str) -> Converted
                 file,
             )
         )
-    return Converted(*entries_of(queries), "OpenSearch experiment", findings)
+    return Converted(*entries_of(queries, file), "OpenSearch experiment", findings)
 
 
 def _is_configuration(record: Record) -> bool:
