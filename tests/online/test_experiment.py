@@ -196,6 +196,21 @@ def test_equal_outcomes_prove_nothing(read):
     assert "do not vary" in sentences(apart)[0]
 
 
+def test_one_unit_with_most_searches_decides_nothing(read):
+    """A program that makes 5,000 searches without a click, next to 60 users with one search."""
+    users = [(f"u{n}", ("control", "new")[n % 2], int(n % 3 == 0)) for n in range(60)]
+    frame = pd.DataFrame([*users, *[("bot", "new", 0)] * 5000], columns=["user", "arm", "clicks"])
+    experiment = experiment_of(read(frame), SETTINGS)
+    assert codes(experiment) == {"implausible-units"}
+    assert experiment.effects()[0].verdict == "too_few"
+    assert "a few units have most" in sentences(experiment)[0]
+    teams = [(f"u{n}", team, int(team == "A")) for n in range(60) for team in "AB"]
+    frame = pd.DataFrame([*teams, ("bot", "B", 5000)], columns=["user", "team", "clicks"])
+    preferred = experiment_of(read(frame), SETTINGS)
+    assert preferred.preference().verdict == "too_few"
+    assert "a few units have most" in sentences(preferred)[0]
+
+
 def test_a_change_that_the_correction_does_not_prove_shows_its_p(read):
     frame = pd.DataFrame({"arm": ["control", "x", "y"] * 200})
     usual = np.repeat(np.random.default_rng(3).random(200), 3)

@@ -24,19 +24,21 @@ _ROUNDING = 1e-15
 
 class Mean(NamedTuple):
     """The mean outcome of a search of an arm. variance: of the mean; NaN for fewer than two
-    units."""
+    units. effective: the number of units with equal numbers of searches that are as reliable
+    (Kish), at most `units`."""
 
     value: float
     variance: float
     units: int
     searches: int
+    effective: float
 
 
 class Change(NamedTuple):
     """The change of a mean between two arms. low, high: its interval at a planned end. p: its
     two-sided p. always_low, always_high: the anytime-valid interval. relative…: as a share of the
     mean before; NaN if it is not above 0. Intervals and p are NaN for fewer than `FEWEST_UNITS`
-    units, or without spread."""
+    effective units, or without spread."""
 
     delta: float
     low: float
@@ -54,7 +56,7 @@ def mean_of(searches: Integers, totals: Floats) -> Mean:
     sum of their outcomes."""
     units, count = len(searches), int(searches.sum())
     if not units:
-        return Mean(math.nan, math.nan, 0, 0)
+        return Mean(math.nan, math.nan, 0, 0, 0.0)
     value = float(totals.sum()) / count
     residuals = (totals - value * searches) / count
     variance = math.nan
@@ -62,7 +64,14 @@ def mean_of(searches: Integers, totals: Floats) -> Mean:
         variance = float(residuals @ residuals) * units / (units - 1)
         if variance <= (_ROUNDING * max(abs(value), 1.0)) ** 2:
             variance = 0.0
-    return Mean(value, variance, units, count)
+    return Mean(value, variance, units, count, effective_units(searches))
+
+
+def effective_units(sizes: Integers | Floats) -> float:
+    """Return the effective number of units: if a few units have most searches or wins, they decide
+    the mean, and its variance cannot be estimated. sizes: (G,), not all 0."""
+    shares = sizes / sizes.sum()
+    return float(1 / (shares @ shares))
 
 
 def change_of(before: Mean, after: Mean, level: float, comparisons: int = 1) -> Change:
@@ -73,7 +82,7 @@ def change_of(before: Mean, after: Mean, level: float, comparisons: int = 1) -> 
     delta = after.value - before.value
     relative = delta / before.value if before.value > 0 else math.nan
     variance = before.variance + after.variance
-    if min(before.units, after.units) < FEWEST_UNITS or not variance > 0:
+    if min(before.effective, after.effective) < FEWEST_UNITS or not variance > 0:
         return Change(delta, *(math.nan,) * 5, relative, math.nan, math.nan)
     error = math.sqrt(variance)
     freedom = variance**2 / sum(each.variance**2 / (each.units - 1) for each in (before, after))
@@ -111,7 +120,7 @@ def preference_of(first: Floats, second: Floats, level: float) -> Change:
     value = float((second - first).sum()) / total
     residuals = ((second - first) - value * wins)[present] / total
     error = math.sqrt(float(residuals @ residuals) * units / max(units - 1, 1))
-    if units < FEWEST_UNITS or not error > _ROUNDING:
+    if effective_units(wins) < FEWEST_UNITS or not error > _ROUNDING:
         return Change(value, *(math.nan,) * 8)
     reach = float(stdtrit(units - 1, (1 + level) / 2)) * error
     p = 2 * float(stdtr(units - 1, -abs(value) / error))

@@ -20,6 +20,7 @@ from rankdash.core.statistics.clustered import (
     Change,
     Mean,
     change_of,
+    effective_units,
     mean_of,
     mismatch_p,
     preference_of,
@@ -127,7 +128,9 @@ class Experiment:
                 means[arm],
                 change,
                 each,
-                self._verdict(change, each, min(means[self.control].units, means[arm].units)),
+                self._verdict(
+                    change, each, min(means[self.control].effective, means[arm].effective)
+                ),
             )
             for arm, change, each in zip(others, changes, p, strict=True)
         )
@@ -140,14 +143,14 @@ class Experiment:
         c = self.outcomes.arms.index(self.control)
         first, second = totals[:, c], totals[:, 1 - c]
         change = preference_of(first, second, self.settings.level)
-        units = int((first + second > 0).sum())
+        wins = first + second
         return Preference(
             self.control,
             self.outcomes.arms[1 - c],
             change,
             (float(first.sum()), float(second.sum())),
-            units,
-            self._verdict(change, change.p, units),
+            int((wins > 0).sum()),
+            self._verdict(change, change.p, effective_units(wins) if wins.any() else 0.0),
         )
 
     def interval(self, change: Change) -> tuple[float, float]:
@@ -156,7 +159,7 @@ class Experiment:
             return change.low, change.high
         return change.always_low, change.always_high
 
-    def _verdict(self, change: Change, p: float, units: int) -> Kind:
+    def _verdict(self, change: Change, p: float, units: float) -> Kind:
         if units < FEWEST_UNITS:
             return "too_few"
         if math.isnan(change.low):
@@ -373,7 +376,7 @@ def _note_bots(outcomes: Outcomes, findings: list[Finding]) -> None:
     if not outcomes.unit_name:
         return
     searches = outcomes.searches_by_unit().sum(axis=1)
-    usual = float(np.quantile(searches[searches > 0], 0.99))
+    usual = float(np.quantile(searches[searches > 0], 0.99, method="lower"))
     many = np.flatnonzero(searches > max(_BOT_SEARCHES, _BOT_TIMES * usual))
     if len(many):
         examples = tuple(str(outcomes.units[place].as_py()) for place in many[:3].tolist())

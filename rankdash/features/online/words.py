@@ -12,6 +12,10 @@ from rankdash.features.online.experiment import MISMATCH, Effect, Experiment, Pr
 
 ANYTIME = "anytime-valid: it holds however often you look, and whenever you stop"
 ONE_LOOK = "for one look, at the planned end"
+_FEW_DECIDE = (
+    "An interval of the change between {arm} and {control} cannot be computed: a few units have "
+    "most of the searches or outcomes."
+)
 _NO_SPREAD = (
     "An interval of the change between {arm} and {control} cannot be computed: the outcomes do not "
     "vary between units."
@@ -43,6 +47,8 @@ def effect_sentence(experiment: Experiment, effect: Effect) -> str:
         "high": signed(high, places),
     }
     if effect.verdict == "too_few":
+        if min(before.units, effect.mean.units) >= FEWEST_UNITS:
+            return _(_FEW_DECIDE, **texts)
         return _(
             "Too few units to compare {arm} with {control}: an interval needs at least {fewest} "
             "in each arm.",
@@ -101,6 +107,8 @@ def preference_sentence(experiment: Experiment, preference: Preference) -> str:
         "other": number(preference.wins[0], 0),
     }
     if preference.verdict == "too_few":
+        if preference.units >= FEWEST_UNITS:
+            return _(_FEW_DECIDE, arm=preference.second, control=preference.first)
         return _(
             "Too few units with {outcome} to compare {second} with {first}: at least {fewest} are "
             "needed.",
