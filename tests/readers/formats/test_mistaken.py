@@ -117,3 +117,17 @@ def test_spans_with_a_name_for_each_query_are_refused():
         parse({"a.json": json.dumps(entries)})
     assert refused.value.file == "a.json"
     assert len(parse({"a.json": json.dumps(entries[:100])}).rankings) == 99
+
+
+def test_rerankers_with_different_inputs_are_reported():
+    def reranker(name: str, *documents: str) -> dict[str, object]:
+        listed = [{"id": each} for each in documents]
+        lists = {"reranker__input_documents": listed, "reranker__output_documents": listed[::-1]}
+        return {**span("RERANKER", **lists), "name": name, "span_id": name}
+
+    def warned(*entries: dict[str, object]) -> list[str]:
+        findings = parse({"a.json": json.dumps(entries)}).findings
+        return [each.code for each in findings if each.severity == "warning"]
+
+    assert warned(reranker("m", "d1", "d2"), reranker("n", "d1", "d3")) == ["different_inputs"]
+    assert warned(reranker("m", "d1", "d2"), reranker("n", "d2", "d1")) == []

@@ -448,6 +448,7 @@ def _queries(spans: Sequence[_Span], file: str) -> tuple[list[Query], list[Query
         _identify([each for span in systems.values() for each in span.lists.values()])
     reranks = any(span.lists.get(_BEFORE, Listed([])).documents for span in chosen)
     retrievers = dict.fromkeys(span.system for span in chosen if span.kind == "RETRIEVER")
+    different = 0
     same = not reranks or all(map(_starts_from_retriever, by_query.values()))
     for words, systems in by_query.items():
         ordered = sorted(systems.values(), key=lambda span: span.kind)
@@ -469,10 +470,24 @@ def _queries(spans: Sequence[_Span], file: str) -> tuple[list[Query], list[Query
                 query.rankings.setdefault("", found)
             else:
                 query.rankings[span.system] = found
+        inputs = [span.lists[_BEFORE] for span in ordered if _BEFORE in span.lists]
+        different += len({frozenset(each.keys) for each in inputs if each.documents}) > 1
         failed = all(span.error is not None for span in ordered)
         without = failed and not query.rankings and not query.refused
         (lost if without else used).append(query)
     notes = []
+    if different:
+        notes.append(
+            counted(
+                "warning",
+                "different_inputs",
+                "Queries for which rerankers have different input documents: {count}. The input of "
+                "the first reranker is the first stage.",
+                different,
+                "Compare rerankers of the same documents, or load each in a separate file.",
+                file,
+            )
+        )
     if repeated:
         notes.append(
             counted(
