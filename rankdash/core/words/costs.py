@@ -369,8 +369,8 @@ def _times_the_price(context: MoneyContext, choice: Choice, scenario: Assumption
     of_price = Amount(1000 * value.value, times(value.low), times(value.high))
     n, interval = cell(of_price, context.currency, "times")
     return _(
-        "It pays off if a search is worth at least {times} times what reranking it costs: "
-        "{worth} at {price} for 1,000 searches.",
+        "It pays off if a search is worth at least {times} times what reranking it costs; for "
+        "example, {worth} if reranking 1,000 searches costs {price}.",
         times=_bold(context, n, interval),
         worth=cell(value, context.currency)[0],
         price=money(1.0, context.currency),

@@ -83,7 +83,10 @@ def draw_answer(study: Study) -> None:
     if not enough:
         view.link("label", _("Label documents"), ":material/label:")
     st.caption(
-        _("Its grades are never used as labels. They reduce how many human labels are needed.")
+        _(
+            "A judge's grades are never used as labels. If labels are missing, they reduce how "
+            "many of them people must add."
+        )
     )
 
 
@@ -324,7 +327,15 @@ def _draw_effort(study: Study, judge: Judge, pairs: list[Pair]) -> None:
         price = _range(*map(scenario.dollars, ends))
     time = _time(dataset_id, judge, before.calls)
     grades = ngettext("{n} grade", "{n} grades", len(pairs))
-    st.markdown(" · ".join([f"**{grades}**", time, price]))
+    if answered:
+        traffic.append(
+            ngettext(
+                "{n} of them in the score cache",
+                "{n} of them in the score cache",
+                answered,
+            )
+        )
+    st.markdown(" · ".join([f"**{grades}**", *traffic, time, price]))
     labelled = set(_labelled(dataset_id))
     checked = sum(query in labelled for query, _doc in pairs)
     rest = len(pairs) - checked
@@ -348,15 +359,6 @@ def _draw_effort(study: Study, judge: Judge, pairs: list[Pair]) -> None:
                 len({query for query, _doc in pairs}),
             )
         )
-    if answered:
-        traffic.append(
-            ngettext(
-                "{n} of them in the score cache",
-                "{n} of them in the score cache",
-                answered,
-            )
-        )
-    st.caption(" · ".join(traffic))
 
 
 def _time(dataset_id: str, judge: Judge, calls: int) -> str:

@@ -369,7 +369,8 @@ def _draw_efforts(dataset_id: str, count: int, settings: LabelSettings) -> None:
         # Without a plan, the rankings are equal within this cutoff.
         with suppress(RankdashError):
             other = labels_plan.offered(dataset_id, replace(settings, metric=metric))
-            counts.setdefault(cutoff, len(other.order))
+            if len(other.order) != count:
+                counts.setdefault(cutoff, len(other.order))
     for place, (cutoff, labels) in enumerate(counts.items()):
         _draw_effort(cutoff, labels, max(counts.values()), settings, chosen=not place)
     if len(counts) > 1:
