@@ -335,7 +335,7 @@ def _draw_effort(study: Study, judge: Judge, pairs: list[Pair]) -> None:
                 answered,
             )
         )
-    st.markdown(" · ".join([f"**{grades}**", *traffic, time, price]))
+    st.markdown(" · ".join([f"**{grades}**", time, price, *traffic]))
     labelled = set(_labelled(dataset_id))
     checked = sum(query in labelled for query, _doc in pairs)
     rest = len(pairs) - checked

@@ -26,7 +26,12 @@ from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import pgettext as _p
 from rankdash.core.metrics import parse_measure
 from rankdash.core.sampling.label_plan import ADDITIVE, MODES, VALUE_SHARE, LabelPlan
-from rankdash.core.sampling.status import DEFAULT_CUTOFF, SIMULATED_CUTOFFS, usual_effort
+from rankdash.core.sampling.status import (
+    DEFAULT_CUTOFF,
+    SIMULATED_CUTOFFS,
+    Effort,
+    usual_effort,
+)
 from rankdash.core.statistics.verdict import PROVEN
 from rankdash.core.study.judged import verdicts
 from rankdash.core.study.leaderboard import best_challenger, standings
@@ -369,7 +374,8 @@ def _draw_efforts(dataset_id: str, count: int, settings: LabelSettings) -> None:
         # Without a plan, the rankings are equal within this cutoff.
         with suppress(RankdashError):
             other = labels_plan.offered(dataset_id, replace(settings, metric=metric))
-            if len(other.order) != count:
+            same = len(other.order) == count and _simulated(cutoff, count, settings) is None
+            if not same:
                 counts.setdefault(cutoff, len(other.order))
     for place, (cutoff, labels) in enumerate(counts.items()):
         _draw_effort(cutoff, labels, max(counts.values()), settings, chosen=not place)
@@ -379,15 +385,21 @@ def _draw_efforts(dataset_id: str, count: int, settings: LabelSettings) -> None:
         )
 
 
+def _simulated(cutoff: int, count: int, settings: LabelSettings) -> Effort | None:
+    """Return the simulated effort with a cutoff; None if unknown, or if all labels are fewer."""
+    estimate = usual_effort(cutoff, settings.mode, judge=bool(settings.judge))
+    return None if estimate is None or count <= estimate.most_high else estimate
+
+
 def _draw_effort(
     cutoff: int, count: int, most: int, settings: LabelSettings, *, chosen: bool
 ) -> None:
     """Draw the effort with a cutoff: a sentence, and a bar if it was simulated. count: of all
     labels. most: the count of the longest bar."""
-    estimate = usual_effort(cutoff, settings.mode, judge=bool(settings.judge))
+    estimate = _simulated(cutoff, count, settings)
     all_time = duration(count * _SECONDS)
     figures = {"k": number(cutoff, 0), "n": number(count, 0), "seconds": _SECONDS}
-    if estimate is None or count <= estimate.most_high:
+    if estimate is None:
         at_most = ngettext(
             "Cutoff {k}: at most {n} label, about {time} at {seconds} seconds per label.",
             "Cutoff {k}: at most {n} labels, about {time} at {seconds} seconds per label.",
