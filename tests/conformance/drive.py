@@ -255,11 +255,15 @@ def sentence_transformers(at: Exchange) -> None:
         for doc, score in at.run[query].items():
             scores[row, names.index(doc)] = score
 
+    class Card:
+        def set_evaluation_metrics(self, *_: Any) -> None:
+            """Store nothing."""
+
     class Model:
         """A model with the scores of the run."""
 
         similarity_fn_name = "dot"
-        model_card_data = type("Card", (), {"set_evaluation_metrics": lambda *_: None})()
+        model_card_data = Card()
 
         def encode(self, texts: list[str], **_: Any) -> Any:
             texts = [texts] if isinstance(texts, str) else list(texts)

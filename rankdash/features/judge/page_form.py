@@ -84,8 +84,8 @@ def draw_answer(study: Study) -> None:
         view.link("label", _("Label documents"), ":material/label:")
     st.caption(
         _(
-            "A judge's grades are never used as labels. If labels are missing, they reduce how "
-            "many of them people must add."
+            "A judge's grades are never used as labels. If labels are missing, grades reduce how "
+            "many human labels are needed."
         )
     )
 

@@ -336,7 +336,7 @@ def draw_exports(study: Study, front: Front | None) -> None:
 def _for_tool(named: Study, form: Format) -> _File:
     """Return the download of a format; a folder as a zip. named: the study with English names."""
     error = refusal(named, form.name)
-    hindered = "" if error is None else error_text(error)
+    hindered = "" if error is None else markdown_safe(error_text(error), 500)
     name = f"{form.name}.zip" if form.folder else form.file
     return _File(
         form.title, name, form.kind, partial(_tool_file, named, form),

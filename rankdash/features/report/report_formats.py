@@ -502,7 +502,8 @@ def _yaml_item(item: Mapping[str, object], indent: str) -> Iterator[str]:
 
 
 def _yaml(name: str, value: object, start: str) -> Iterator[str]:
-    """Yield a name with its value; texts are quoted as in JSON, which YAML contains."""
+    """Yield a name with its value; texts are quoted as in JSON, which YAML contains, without
+    characters that begin a link, a picture or HTML in Markdown."""
     below = " " * len(start)
     if isinstance(value, Mapping):
         yield f"{start}{name}:\n"
@@ -516,7 +517,9 @@ def _yaml(name: str, value: object, start: str) -> Iterator[str]:
         plain = value
         if isinstance(value, str):
             plain = "".join(each if each.isprintable() else " " for each in value)
-        yield f"{start}{name}: {json.dumps(plain, ensure_ascii=False)}\n"
+        quoted = json.dumps(plain, ensure_ascii=False)
+        quoted = quoted.replace("<", r"\u003c").replace("[", r"\u005b")
+        yield f"{start}{name}: {quoted}\n"
 
 
 def _nothing(_study: Study) -> None:

@@ -130,12 +130,20 @@ def test_other_models_and_data_without_texts_are_refused(data):
     evaluator = rd.SentenceEvaluator(data, depth=2)
     with pytest.raises(rd.RankdashError, match="neither predict nor encode"):
         evaluator(object())
-    classes = type("Classes", (), {"predict": lambda _self, pairs, **_: np.ones((len(pairs), 3))})
+
+    class Constant:
+        """A cross-encoder that returns the same for each pair."""
+
+        def __init__(self, returned):
+            self.returned = returned
+
+        def predict(self, pairs, **_options):
+            return np.full((len(pairs), *np.shape(self.returned)), self.returned)
+
     with pytest.raises(rd.RankdashError, match="more than one score"):
-        evaluator(classes())
-    broken = type("Broken", (), {"predict": lambda _self, pairs, **_: np.full(len(pairs), np.nan)})
+        evaluator(Constant([1.0, 1.0, 1.0]))
     with pytest.raises(rd.RankdashError, match="not finite"):
-        evaluator(broken())
+        evaluator(Constant(np.nan))
     textless = rd.read({"q1": {"a": 1, "b": 0}}, {"q1": {"b": 0.75, "a": 0.5}})
     with pytest.raises(rd.RankdashError, match="no texts"):
         rd.SentenceEvaluator(textless)
