@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 import zipfile
 from dataclasses import replace
 
@@ -109,7 +110,8 @@ def test_what_the_page_cannot_offer(sets, approved, monkeypatch, lang):
     cases = {why: unlike(usual, text) for why, text in told.items()}
     approved(f"pages/report.{lang}", table(cases))
     closed = [each.proto for each in blank.get("download_button") if each.proto.disabled]
-    assert lang == "zh" or {each.help for each in closed} == {
+    shown = {re.sub(r"\\(\W)", r"\1", each.help) for each in closed}
+    assert lang == "zh" or shown == {
         "TREC files cannot contain IDs with spaces.",
         "The data set has no texts of queries and documents.",
         "The ID of query 'a b' is empty or contains blanks, which TREC files do not allow. Use an "
