@@ -241,8 +241,12 @@ def test_twenty_queries_are_reviewed_with_three_keys_each(visit, app, unlabelled
     visit.settle()
     expect(visit.page.locator("section.side0 .title").first).to_have_text(f"{HOSTILE} 11")
     visit.page.set_viewport_size({"width": 390, "height": 800})
-    left, right = (visit.page.locator(f"section.side{side}").bounding_box() for side in (0, 1))
-    assert right["y"] >= left["y"] + left["height"]
+
+    def stacked() -> bool:
+        left, right = (visit.page.locator(f"section.side{side}").bounding_box() for side in (0, 1))
+        return right["y"] >= left["y"] + left["height"]
+
+    visit.until(stacked)
 
 
 @pytest.mark.thorough
