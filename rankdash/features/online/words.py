@@ -10,7 +10,7 @@ from rankdash.core.statistics.clustered import FEWEST_UNITS
 from rankdash.core.words.verdicts import p_value
 from rankdash.features.online.experiment import MISMATCH, Effect, Experiment, Preference
 
-ANYTIME = "anytime-valid: it holds however often you look, and whenever you stop"
+ANYTIME = "anytime-valid: for any number of looks, also if you stop by the result"
 ONE_LOOK = "for one look, at the planned end"
 _FEW_DECIDE = (
     "An interval of the change between {arm} and {control} cannot be computed: a few units have "
